@@ -1,0 +1,95 @@
+"""The paper's agent: actor-critic with n-step returns of whatever reward it is given (equations 2 and 3)."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from orexis.config import AgentConfig
+from orexis.losses import entropy_loss, policy_gradient_loss, value_loss
+from orexis.networks import policy
+from orexis.networks.policy import Theta
+from orexis.optimizers import Adam, InnerOptimizer, Sgd
+from orexis.returns import discounted_returns
+from orexis.rewards.base import Returns
+from orexis.types import Last, PyTree, Rollout, TaskSpec, record
+
+
+@record
+class ActorCriticState:
+    theta: Theta
+    optimizer: PyTree
+
+
+def make_optimizer(config: AgentConfig) -> InnerOptimizer:
+    """Returns the optimiser that `config` names."""
+    if config.optimizer == "sgd":
+        return Sgd(config.learning_rate)
+    eps_root = 1e-8 if config.differentiate_denominator else 0.0
+    return Adam(config.learning_rate, eps_root=eps_root, differentiate_denominator=config.differentiate_denominator)
+
+
+@dataclasses.dataclass(frozen=True)
+class ActorCritic:
+    """theta acts; each rollout pays for one update of theta."""
+
+    spec: TaskSpec
+    config: AgentConfig
+
+    @property
+    def rollout_length(self) -> int:
+        return self.config.rollout_length
+
+    def init(self, key: jax.Array, learned: PyTree = ()) -> ActorCriticState:
+        del learned
+        theta = policy.init(key, self.spec, self.config.net)
+        return ActorCriticState(theta=theta, optimizer=make_optimizer(self.config).init(theta))
+
+    def act(
+        self, state: ActorCriticState, observation: jax.Array, last: Last, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array, ActorCriticState]:
+        del last
+        logits, value = policy.apply(state.theta, observation)
+        return jax.random.categorical(key, logits), value, logits, state
+
+    def update(
+        self, state: ActorCriticState, rollout: Rollout, rewards: jax.Array, returns: Returns
+    ) -> ActorCriticState:
+        return self.update_with_logits(state, rollout, rewards, returns)[0]
+
+    def update_with_logits(
+        self, state: ActorCriticState, rollout: Rollout, rewards: jax.Array, returns: Returns
+    ) -> tuple[ActorCriticState, jax.Array]:
+        """Returns the state after one update, and the logits f32[T, A] of the rollout under the *old* theta.
+
+        L_in = −Σ log pi(a)·(G − v_rec) − c·Σ H + c_b·½ Σ (v − G)², all masked by `in_lifetime`, with G
+        bootstrapped from the recorded value. Gradients flow to `rewards` through the advantage and
+        through the value target, and to the incoming theta (second order); not to recorded values.
+        """
+        config = self.config
+        recorded = jax.lax.stop_gradient(rollout.value)
+        targets = discounted_returns(rewards, returns.discounts(rollout, config.discount), recorded[-1])
+        advantages = targets - recorded[:-1]
+
+        def inner_loss(theta: Theta) -> tuple[jax.Array, jax.Array]:
+            logits, values = policy.apply(theta, rollout.observation[:-1])
+            mask = rollout.in_lifetime
+            loss = (
+                policy_gradient_loss(logits, rollout.action, advantages, mask)
+                + config.entropy_cost * entropy_loss(logits, mask)
+                + config.value_cost * value_loss(values, targets, mask)
+            )
+            return loss, logits
+
+        grads, logits = jax.grad(inner_loss, has_aux=True)(state.theta)
+        theta, optimizer = make_optimizer(config).update(grads, state.optimizer, state.theta)
+        return ActorCriticState(theta=theta, optimizer=optimizer), logits
+
+    def logits(self, state: ActorCriticState, observations: jax.Array) -> jax.Array:
+        """Returns the policy's logits f32[..., A] on observations f32[..., H, W, C]."""
+        return policy.apply(state.theta, observations)[0]
+
+
+def theta_norm(state: ActorCriticState) -> jax.Array:
+    """Returns the Euclidean norm of theta, the first thing to look at when agents diverge."""
+    return jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in jax.tree.leaves(state.theta)))

@@ -1,0 +1,270 @@
+"""The meta-training engine: L lifetimes, cut into chunks, spread over devices.
+
+    lifetimes [L] ──shard──► devices [D] ──scan──► chunks of `chunk` lifetimes ──vmap──► one lifetime
+
+Two facts of small machines shape it. Ops on a few lifetimes are too small for threads to
+help, so each core is a device of its own with single-threaded ops. And a chunk of about eight
+lifetimes keeps its weights in the core's own cache, so a shard is a scan over chunks, not one
+wide batch. The gradient of a shard is the sum over its chunks; shards are added by one `psum`.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from orexis.agents.actor_critic import ActorCritic, theta_norm
+from orexis.config import MetaConfig, Schedule
+from orexis.meta.lifetime import begin_lifetime, window_key
+from orexis.meta.outer import WindowMetrics, outer_loss
+from orexis.rewards.learned import LearnedReward, LifetimeValue
+from orexis.tasks.base import Task
+from orexis.types import Lifetime, PyTree, record
+
+AXIS = "lifetimes"
+
+
+@record
+class Learner:
+    """All that is shared by the lifetimes: replicated on every device."""
+
+    update: jax.Array  # i32[]   updates of eta so far
+    eta: PyTree
+    phi: PyTree
+    eta_optimizer: PyTree
+    phi_optimizer: PyTree
+    eta_average: PyTree  # Σ decay-weighted eta; divide by 1 − decay^update, see `averaged_eta`
+
+
+@record
+class TrainState:
+    learner: Learner
+    lifetimes: Lifetime  # every field with a leading L, sharded
+
+
+@record
+class UpdateMetrics:
+    """What one update of eta looked like; see docs/metrics.md."""
+
+    window: WindowMetrics  # summed over lifetimes
+    finished: jax.Array  # f32[]  lifetimes that ended in this window
+    complete: jax.Array  # f32[]  of these, the ones that began at their first episode
+    complete_extrinsic: jax.Array  # f32[]  their lifetime returns, summed
+    eta_gradient_norm: jax.Array  # f32[]
+    phi_gradient_norm: jax.Array  # f32[]
+    theta_norm_mean: jax.Array  # f32[]
+    theta_norm_p99: jax.Array  # f32[]
+    recorded_value_max: jax.Array  # f32[]  largest |v| while acting: the first sign of a diverging critic
+    skipped: jax.Array  # f32[]  1 where a non-finite meta-gradient was thrown away
+    entropy_cost: jax.Array  # f32[]
+    reward_learning_rate: jax.Array  # f32[]
+
+
+def scheduled(schedule: Schedule, update: jax.Array) -> jax.Array:
+    """Returns the schedule's value at `update`, geometric between its ends."""
+    share = jnp.clip((update - schedule.begin) / schedule.updates, 0.0, 1.0)
+    return schedule.start * (schedule.end / schedule.start) ** share
+
+
+def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
+    """Returns the one-dimensional mesh of `devices`, by default all there are."""
+    return Mesh(np.array(jax.devices() if devices is None else devices), (AXIS,))
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """Meta-trains eta and phi on one task distribution. Its functions are pure; `update` is compiled."""
+
+    task: Task
+    config: MetaConfig
+    seed: int
+    mesh: Mesh
+    chunk: int = 8
+
+    def __post_init__(self) -> None:
+        per_device, rest = divmod(self.config.lifetimes, self.mesh.size)
+        if rest:
+            raise ValueError(f"{self.config.lifetimes} lifetimes cannot be shared equally by {self.mesh.size} devices")
+        chunk = min(self.chunk, per_device)
+        while per_device % chunk:
+            chunk -= 1
+        object.__setattr__(self, "chunk", chunk)
+
+    @property
+    def agent(self) -> ActorCritic:
+        return ActorCritic(self.task.spec, self.config.agent)
+
+    @property
+    def reward(self) -> LearnedReward:
+        return LearnedReward(self.task.spec, self.config.reward)
+
+    @property
+    def value(self) -> LifetimeValue:
+        return LifetimeValue(self.task.spec, self.config.reward)
+
+    def init(self) -> TrainState:
+        """Returns the state before the first update; the first generation is staggered over the lifetime."""
+        return jax.jit(self._init, out_shardings=self.shardings)()
+
+    @property
+    def shardings(self) -> TrainState:
+        """Where each part of the state lives: a tree prefix of `TrainState`."""
+        replicated = NamedSharding(self.mesh, PartitionSpec())
+        return TrainState(learner=replicated, lifetimes=NamedSharding(self.mesh, PartitionSpec(AXIS)))
+
+    def compile_update(self):
+        """Returns the compiled `(state) -> (state, metrics)`; the given state's buffers are reused."""
+        partition = TrainState(learner=PartitionSpec(), lifetimes=PartitionSpec(AXIS))
+        sharded = jax.shard_map(
+            self._update_shard,
+            mesh=self.mesh,
+            in_specs=(partition,),
+            out_specs=(partition, PartitionSpec()),
+            # With check_vma the gradient of a replicated eta would be summed over devices before
+            # our own psum sees it: too large by their number, and Adam would hide it.
+            check_vma=False,
+        )
+        return jax.jit(sharded, donate_argnums=0)
+
+    def gradients(self, learner: Learner, lifetimes: Lifetime):
+        """Returns (gradients of eta and phi summed over `lifetimes`, lifetimes after the window, metrics).
+
+        A scan over chunks: one chunk's forward and backward pass at a time stays in cache.
+        """
+        entropy_cost = scheduled(self.config.outer.entropy_cost, learner.update)
+
+        def chunk_loss(networks: tuple[PyTree, PyTree], chunk: Lifetime):
+            def lifetime_loss(lifetime: Lifetime):
+                return outer_loss(
+                    self.task,
+                    self.agent,
+                    self.reward,
+                    self.value,
+                    self.config.outer,
+                    *networks,
+                    lifetime,
+                    entropy_cost,
+                    window_key(self.seed, lifetime),
+                )
+
+            losses, (following, metrics) = jax.vmap(lifetime_loss)(chunk)
+            return jnp.sum(losses), (following, jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics))
+
+        def add_chunk(total, chunk: Lifetime):
+            grads, (following, metrics) = jax.grad(chunk_loss, has_aux=True)((learner.eta, learner.phi), chunk)
+            return jax.tree.map(jnp.add, total, (grads, metrics)), following
+
+        chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
+        zeros = jax.tree.map(
+            lambda x: jnp.zeros(x.shape, x.dtype),
+            jax.eval_shape(lambda c: (jax.grad(chunk_loss, has_aux=True)((learner.eta, learner.phi), c)),
+                           jax.tree.map(lambda x: x[0], chunks)),
+        )
+        (grads, metrics), following = jax.lax.scan(add_chunk, (zeros[0], zeros[1][1]), chunks)
+        return grads, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), following), metrics
+
+    def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
+        return optax.scale_by_adam(), optax.scale_by_adam()
+
+    def _init(self) -> TrainState:
+        num = self.config.lifetimes
+        key_eta, key_phi = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), num + 1))
+        eta, phi = self.reward.init(key_eta), self.value.init(key_phi)
+        eta_adam, phi_adam = self._optimizers()
+        learner = Learner(
+            update=jnp.zeros((), jnp.int32),
+            eta=eta,
+            phi=phi,
+            eta_optimizer=eta_adam.init(eta),
+            phi_optimizer=phi_adam.init(phi),
+            eta_average=jax.tree.map(jnp.zeros_like, eta),
+        )
+        slots = jnp.arange(num, dtype=jnp.int32)
+        episodes = slots * self.task.spec.episodes_per_lifetime // num
+        begin = jax.vmap(lambda slot, episode: self._begin(eta, slot, jnp.zeros((), jnp.int32), episode))
+        return TrainState(learner=learner, lifetimes=begin(slots, episodes))
+
+    def _begin(self, eta: PyTree, slot: jax.Array, generation: jax.Array, episode: jax.Array) -> Lifetime:
+        return begin_lifetime(
+            self.task, self.agent, self.reward, self.value, eta, self.seed, slot, generation, episode
+        )
+
+    def _replace_finished(self, eta: PyTree, lifetimes: Lifetime) -> Lifetime:
+        """Returns `lifetimes` with every finished one replaced by a newborn.
+
+        A loop over the finished alone: most windows end few lifetimes, and drawing a whole
+        theta for each slot just to throw it away would cost as much as acting.
+        """
+        finished = lifetimes.world.alive == 0.0
+        order = jnp.argsort(~finished)  # the finished first
+
+        def replace_one(i: jax.Array, lifetimes: Lifetime) -> Lifetime:
+            place = order[i]
+            newborn = self._begin(
+                eta, lifetimes.slot[place], lifetimes.generation[place] + 1, jnp.zeros((), jnp.int32)
+            )
+            return jax.tree.map(lambda batch, one: batch.at[place].set(one), lifetimes, newborn)
+
+        return jax.lax.fori_loop(0, jnp.sum(finished), replace_one, lifetimes)
+
+    def _update_shard(self, state: TrainState) -> tuple[TrainState, UpdateMetrics]:
+        outer, learner = self.config.outer, state.learner
+        grads, lifetimes, window = self.gradients(learner, state.lifetimes)
+        grads, window = jax.lax.psum((grads, window), AXIS)
+        eta_grad, phi_grad = jax.tree.map(lambda g: g / self.config.lifetimes, grads)
+
+        eta_adam, phi_adam = self._optimizers()
+        reward_lr = scheduled(outer.reward_learning_rate, learner.update)
+        eta_step, eta_optimizer = eta_adam.update(eta_grad, learner.eta_optimizer)
+        phi_step, phi_optimizer = phi_adam.update(phi_grad, learner.phi_optimizer)
+        eta = jax.tree.map(lambda p, u: p - reward_lr * u, learner.eta, eta_step)
+        phi = jax.tree.map(lambda p, u: p - outer.value_learning_rate * u, learner.phi, phi_step)
+        decay = outer.average_decay
+        stepped = Learner(
+            update=learner.update + 1,
+            eta=eta,
+            phi=phi,
+            eta_optimizer=eta_optimizer,
+            phi_optimizer=phi_optimizer,
+            eta_average=jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, learner.eta_average, eta),
+        )
+        eta_norm, phi_norm = optax.global_norm(eta_grad), optax.global_norm(phi_grad)
+        finite = jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm)
+        kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, learner)
+
+        norms = jax.lax.all_gather(jax.vmap(theta_norm)(lifetimes.agent), AXIS, tiled=True)
+        finished = lifetimes.world.alive == 0.0
+        complete = finished & (lifetimes.episodes >= self.task.spec.episodes_per_lifetime)
+        counts = jax.lax.psum(
+            tuple(jnp.sum(jnp.where(x, y, 0.0)) for x, y in
+                  ((finished, 1.0), (complete, 1.0), (complete, lifetimes.extrinsic))),
+            AXIS,
+        )
+        metrics = UpdateMetrics(
+            window=window,
+            finished=counts[0],
+            complete=counts[1],
+            complete_extrinsic=counts[2],
+            eta_gradient_norm=eta_norm,
+            phi_gradient_norm=phi_norm,
+            theta_norm_mean=jnp.mean(norms),
+            theta_norm_p99=jnp.percentile(norms, 99),
+            recorded_value_max=jax.lax.pmax(jnp.max(jnp.abs(lifetimes.rollout.value)), AXIS),
+            skipped=jnp.where(finite, 0.0, 1.0),
+            entropy_cost=scheduled(outer.entropy_cost, learner.update),
+            reward_learning_rate=reward_lr,
+        )
+        return TrainState(learner=kept, lifetimes=self._replace_finished(kept.eta, lifetimes)), metrics
+
+
+def averaged_eta(learner: Learner, decay: float) -> PyTree:
+    """Returns the exponential average of eta over updates, unbiased at the start; eta itself before any update."""
+    weight = 1.0 - jnp.asarray(decay) ** learner.update
+    return jax.tree.map(
+        lambda average, eta: jnp.where(learner.update > 0, average / jnp.maximum(weight, 1e-12), eta),
+        learner.eta_average,
+        learner.eta,
+    )

@@ -1,0 +1,57 @@
+"""Beginning, replacing and living whole lifetimes.
+
+Every random number of a lifetime comes from (seed, slot, generation) and the window's number,
+so that results do not depend on how lifetimes are batched over chunks, devices or processes.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from orexis.agents.actor_critic import ActorCritic
+from orexis.meta.rollout import collect
+from orexis.rewards.learned import LearnedReward, LifetimeValue
+from orexis.tasks.base import Task, begin_world
+from orexis.types import Lifetime, PyTree
+
+
+def lifetime_key(seed: int, slot: jax.Array, generation: jax.Array) -> jax.Array:
+    """Returns the key that all randomness of one lifetime is derived from."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), slot), generation)
+
+
+def window_key(seed: int, lifetime: Lifetime) -> jax.Array:
+    """Returns the key of the lifetime's next window. Streams 0..2 are the birth's, see `begin_lifetime`."""
+    key = lifetime_key(seed, lifetime.slot, lifetime.generation)
+    return jax.random.fold_in(key, 3 + lifetime.age)
+
+
+def begin_lifetime(
+    task: Task,
+    agent: ActorCritic,
+    reward: LearnedReward,
+    value: LifetimeValue,
+    eta: PyTree,
+    seed: int,
+    slot: jax.Array,
+    generation: jax.Array,
+    episode: jax.Array,
+) -> Lifetime:
+    """Returns a newborn lifetime at the start of `episode`, its first rollout collected with its fresh theta."""
+    key = lifetime_key(seed, slot, generation)
+    key_world, key_agent, key_first = (jax.random.fold_in(key, stream) for stream in range(3))
+    key_theta, key_reward = jax.random.split(key_agent)
+    world = begin_world(task, key_world, episode)
+    agent_state = agent.init(key_theta)
+    _, world, rollout, _ = collect(task, agent, agent_state, world, key_first)
+    return Lifetime(
+        slot=slot,
+        generation=generation,
+        age=jnp.zeros((), jnp.int32),
+        world=world,
+        agent=agent_state,
+        rollout=rollout,
+        reward_state=reward.begin(eta, key_reward),
+        value_state=value.begin(),
+        extrinsic=jnp.sum(rollout.reward),
+        episodes=world.episode - episode,
+    )

@@ -1,0 +1,31 @@
+"""theta: Conv(16, 3, 1) – FC(64) with a policy head and a value head (paper, appendix B)."""
+
+import jax
+
+from orexis.config import PolicyNetConfig
+from orexis.networks.layers import Params, conv_flat, conv_init, dense, dense_init
+from orexis.types import TaskSpec
+
+Theta = dict[str, Params]
+
+
+def init(key: jax.Array, spec: TaskSpec, config: PolicyNetConfig) -> Theta:
+    """Returns a fresh theta. The key is consumed.
+
+    One-hot planes excite few inputs, so gains above one are needed for activations of order
+    one; both heads start small, so that the first policy is near uniform and values near zero.
+    """
+    height, width, planes = spec.observation_shape
+    key_conv, key_hidden, key_policy, key_value = jax.random.split(key, 4)
+    return {
+        "conv": conv_init(key_conv, planes, config.num_filters, config.conv_gain),
+        "hidden": dense_init(key_hidden, height * width * config.num_filters, config.num_hidden, config.hidden_gain),
+        "policy": dense_init(key_policy, config.num_hidden, spec.num_actions, config.head_gain),
+        "value": dense_init(key_value, config.num_hidden, 1, config.head_gain),
+    }
+
+
+def apply(theta: Theta, observations: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns logits f32[..., A] and values f32[...] of observations f32[..., H, W, C]."""
+    features = jax.nn.relu(dense(theta["hidden"], conv_flat(theta["conv"], observations)))
+    return dense(theta["policy"], features), dense(theta["value"], features)[..., 0]

@@ -1,0 +1,83 @@
+"""The agent's own optimiser, differentiable as the meta-gradient needs it.
+
+The update of theta is part of the computation graph of eta, so the optimiser has to be
+differentiated too. Plain SGD is linear and harmless. Adam is not: the derivative of
+1/(sqrt(v) + eps) is infinite where v = 0 (a weight that has never seen a gradient). By
+default the denominator is a constant for the meta-gradient (`stop_gradient` on the line
+marked below); the first moment always carries gradient.
+"""
+
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+
+from orexis.types import PyTree, record
+
+
+class InnerOptimizer(Protocol):
+    """What an agent needs of its optimiser."""
+
+    def init(self, theta: PyTree) -> PyTree: ...
+
+    def update(self, grads: PyTree, state: PyTree, theta: PyTree) -> tuple[PyTree, PyTree]:
+        """Returns the new theta and the new optimiser state."""
+        ...
+
+
+class Sgd:
+    """theta' = theta − alpha · g."""
+
+    def __init__(self, learning_rate: float):
+        self.learning_rate = learning_rate
+
+    def init(self, theta: PyTree) -> tuple[()]:
+        del theta
+        return ()
+
+    def update(self, grads: PyTree, state: tuple[()], theta: PyTree) -> tuple[PyTree, tuple[()]]:
+        return jax.tree.map(lambda p, g: p - self.learning_rate * g, theta, grads), state
+
+
+@record
+class AdamState:
+    step: jax.Array  # i32[]
+    first: PyTree  # m, like theta
+    second: PyTree  # v, like theta
+
+
+class Adam:
+    """theta' = theta − alpha · m̂ / (sqrt(v̂ + eps_root) + eps)  (Kingma & Ba, algorithm 1)."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        b1: float = 0.9,
+        b2: float = 0.999,
+        eps: float = 1e-8,
+        eps_root: float = 0.0,
+        differentiate_denominator: bool = False,
+    ):
+        if differentiate_denominator and eps_root <= 0.0:
+            raise ValueError("a differentiated denominator needs eps_root > 0: its derivative at a zero gradient is NaN")
+        self.learning_rate, self.b1, self.b2 = learning_rate, b1, b2
+        self.eps, self.eps_root = eps, eps_root
+        self.differentiate_denominator = differentiate_denominator
+
+    def init(self, theta: PyTree) -> AdamState:
+        zeros = jax.tree.map(jnp.zeros_like, theta)
+        return AdamState(step=jnp.zeros((), jnp.int32), first=zeros, second=zeros)
+
+    def update(self, grads: PyTree, state: AdamState, theta: PyTree) -> tuple[PyTree, AdamState]:
+        step = state.step + 1
+        first = jax.tree.map(lambda m, g: self.b1 * m + (1 - self.b1) * g, state.first, grads)
+        second = jax.tree.map(lambda v, g: self.b2 * v + (1 - self.b2) * jnp.square(g), state.second, grads)
+
+        def descend(p: jax.Array, m: jax.Array, v: jax.Array) -> jax.Array:
+            if not self.differentiate_denominator:
+                v = jax.lax.stop_gradient(v)  # the edge of the gradient table that is cut
+            count = step.astype(p.dtype)
+            m_hat, v_hat = m / (1 - self.b1**count), v / (1 - self.b2**count)
+            return p - self.learning_rate * m_hat / (jnp.sqrt(v_hat + self.eps_root) + self.eps)
+
+        return jax.tree.map(descend, theta, first, second), AdamState(step=step, first=first, second=second)

@@ -1,0 +1,20 @@
+"""Discounted returns: arrays in, arrays out."""
+
+import jax
+import jax.numpy as jnp
+
+
+def discounted_returns(rewards: jax.Array, discounts: jax.Array, bootstrap: jax.Array) -> jax.Array:
+    """Returns G f32[T], the sums of rewards to the end of the sequence, bootstrapped there.
+
+        G_t = r_t + d_t · G_{t+1},   G_T = bootstrap
+
+    `rewards[t]` is paid on arriving in s_{t+1}; `discounts[t]` belongs to the same arrival, so
+    it is 0 where that arrival ends what is summed over. Gradients flow to all three arguments.
+    """
+    assert rewards.shape == discounts.shape and bootstrap.shape == rewards.shape[1:]
+    returns, following = [], bootstrap
+    for t in reversed(range(rewards.shape[0])):  # T is small and static: an unrolled loop fuses into one kernel
+        following = rewards[t] + discounts[t] * following
+        returns.append(following)
+    return jnp.stack(returns[::-1])

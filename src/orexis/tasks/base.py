@@ -1,0 +1,93 @@
+"""The contract of a task distribution, and the library's side of it: time limits and lifetimes."""
+
+import dataclasses
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+
+from orexis.types import Last, PyTree, TaskSpec, World
+
+
+class Task(Protocol):
+    """A distribution over tasks, as pure JAX functions of ONE lifetime; callers `vmap`.
+
+    Counting steps and episodes, time limits and the end of a lifetime are not the task's business.
+    A task may also have `outcomes`, names for the ways in which an episode can end, with
+    `outcome(params, state) -> i32[]`, the index of the way that `state` is, or -1 for none.
+    """
+
+    @property
+    def spec(self) -> TaskSpec: ...
+
+    def sample(self, key: jax.Array) -> PyTree:
+        """Returns the task's params, drawn once a lifetime."""
+        ...
+
+    def reset(self, key: jax.Array, params: PyTree, episode: jax.Array) -> PyTree:
+        """Returns the first state of episode number `episode` (i32[])."""
+        ...
+
+    def step(
+        self, key: jax.Array, params: PyTree, state: PyTree, action: jax.Array
+    ) -> tuple[PyTree, jax.Array, jax.Array]:
+        """Returns the next state, the extrinsic reward f32[] and whether the episode terminated, bool[]."""
+        ...
+
+    def observe(self, params: PyTree, state: PyTree) -> jax.Array:
+        """Returns what the agent sees, f32[H, W, C]."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrival:
+    """What one step brought, before any reset. Made and used inside a traced step only."""
+
+    observation: jax.Array  # f32[H, W, C]  of the state arrived in
+    reward: jax.Array  # f32[]   0 outside the lifetime
+    episode_ended: jax.Array  # bool[]
+    outcome: jax.Array  # i32[]
+
+
+def begin_world(task: Task, key: jax.Array, episode: jax.Array) -> World:
+    """Returns a world at the start of `episode` of a freshly sampled task. The key is consumed."""
+    key_task, key_reset = jax.random.split(key)
+    params = task.sample(key_task)
+    return World(
+        params=params,
+        state=task.reset(key_reset, params, episode),
+        steps=jnp.zeros((), jnp.int32),
+        episode=episode,
+        alive=jnp.ones(()),
+        last=Last.nothing(),
+    )
+
+
+def step_world(task: Task, key: jax.Array, world: World, action: jax.Array) -> tuple[World, Arrival]:
+    """Returns the world after `action`, episode ends handled, and what the step brought.
+
+    A time limit ends an episode like termination does. After the last episode the world goes
+    on turning (shapes are static) but is no longer alive and pays nothing. The key is consumed.
+    """
+    key_step, key_reset = jax.random.split(key)
+    state, reward, terminated = task.step(key_step, world.params, world.state, action)
+    steps = world.steps + 1
+    ended = terminated | (steps >= task.spec.time_limit)
+    reward = reward * world.alive
+    outcome = task.outcome(world.params, state) if hasattr(task, "outcome") else -jnp.ones((), jnp.int32)
+    arrival = Arrival(
+        observation=task.observe(world.params, state), reward=reward, episode_ended=ended, outcome=outcome
+    )
+    episode = world.episode + ended
+    fresh = task.reset(key_reset, world.params, episode)
+    return (
+        World(
+            params=world.params,
+            state=jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh, state),
+            steps=jnp.where(ended, 0, steps),
+            episode=episode,
+            alive=jnp.where(episode >= task.spec.episodes_per_lifetime, 0.0, world.alive),
+            last=Last(action=action.astype(jnp.int32), reward=reward, done=jnp.where(ended, 1.0, 0.0)),
+        ),
+        arrival,
+    )

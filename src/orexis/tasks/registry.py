@@ -1,0 +1,48 @@
+"""Task names: what the command line and run folders call a task distribution."""
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from orexis.tasks.abc import RandomABC
+from orexis.tasks.base import Task
+from orexis.tasks.probes import Bandit, Constant, Delayed
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskEntry:
+    """One row of the list of tasks."""
+
+    make: Callable[..., Any]
+    summary: str
+
+
+TASKS: dict[str, TaskEntry] = {
+    "random-abc": TaskEntry(RandomABC, "three objects of uncertain worth; find out which, then go there"),
+    "bandit": TaskEntry(Bandit, "probe: one of three arms pays, another one each lifetime"),
+    "delayed": TaskEntry(Delayed, "probe: the first action decides, the last step pays"),
+    "constant": TaskEntry(Constant, "probe: nothing to learn"),
+}
+
+_USER_TASK = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def make_task(name: str, **options: Any) -> Task:
+    """Returns the task called `name`: one of `TASKS`, or `module:Class` for a task of your own.
+
+    Raises ValueError with the names that exist, or with what is wrong with the module.
+    """
+    if name in TASKS:
+        return TASKS[name].make(**options)
+    if not _USER_TASK.fullmatch(name):
+        raise ValueError(f"unknown task {name!r}; tasks are {', '.join(TASKS)}, or module:Class for your own")
+    module_name, class_name = name.split(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ValueError(f"cannot import module {module_name!r} of task {name!r}: {error}") from error
+    if not hasattr(module, class_name):
+        raise ValueError(f"module {module_name!r} has no class {class_name!r}")
+    return getattr(module, class_name)(**options)
