@@ -5,7 +5,10 @@ The paper's symbol or table row stands beside each field; what the paper leaves 
 """
 
 import dataclasses
-from typing import Literal
+import math
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
 
 
 def _require(condition: bool, message: str) -> None:
@@ -28,6 +31,21 @@ def _not_negative(config: object, *names: str) -> None:
 def _one_of(config: object, name: str, *choices: str) -> None:
     value = getattr(config, name)
     _require(value in choices, f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSpec:
+    """The numbers that networks and lifetimes are built from."""
+
+    num_actions: int
+    observation_shape: tuple[int, int, int]  # H, W, C
+    time_limit: int  # steps; an episode that reaches it ends, like any other
+    episodes_per_lifetime: int
+
+    def __post_init__(self) -> None:
+        shape = self.observation_shape
+        _require(len(shape) == 3 and min(shape) > 0, f"observation_shape must be (H, W, C), all positive, not {shape}")
+        _positive(self, "num_actions", "time_limit", "episodes_per_lifetime")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,3 +148,76 @@ class MetaConfig:
 
     def __post_init__(self) -> None:
         _positive(self, "lifetimes")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """What a run folder's `config.json` holds."""
+
+    task: str
+    seed: int = 0
+    updates: int = 20000  # in total; a resumed run goes on to here
+    checkpoint_every: int = 500  # updates
+    log_every: int = 10  # updates a row of metrics.csv
+    meta: MetaConfig = dataclasses.field(default_factory=MetaConfig)
+
+    def __post_init__(self) -> None:
+        _positive(self, "updates", "checkpoint_every", "log_every")
+        _require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
+
+
+HARMLESS = ("updates", "checkpoint_every")
+"""Fields of `RunConfig` that may change when a run is resumed: what is learned does not depend on them."""
+
+
+def to_json(config: Any) -> dict[str, Any]:
+    """Returns a config as plain JSON values, nested as the dataclasses are."""
+    return dataclasses.asdict(config)
+
+
+def from_json(cls: type[T], data: Any, where: str = "config") -> T:
+    """Returns the config of type `cls` that `data` describes.
+
+    Raises ValueError that names the field, for a field that is unknown, missing, of another
+    type or out of range: a config of another version is refused, not guessed at.
+    """
+    _require(isinstance(data, dict), f"{where} must be an object, not {type(data).__name__}")
+    hints = get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # pyright: ignore[reportArgumentType]
+    unknown = sorted(set(data) - set(fields))
+    _require(not unknown, f"{where} has unknown fields: {', '.join(unknown)}; was it written by another version?")
+    missing = sorted(set(fields) - set(data))
+    _require(not missing, f"{where} lacks fields: {', '.join(missing)}; was it written by another version?")
+    return cls(**{name: _value(hints[name], data[name], f"{where}.{name}") for name in fields})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    """Returns `value` as the type `hint` says, or raises ValueError."""
+    if dataclasses.is_dataclass(hint):
+        return from_json(hint, value, where)  # pyright: ignore[reportArgumentType]
+    if get_origin(hint) is Literal:
+        _require(value in get_args(hint), f"{where} must be one of {get_args(hint)}, not {value!r}")
+        return value
+    if get_origin(hint) is tuple:
+        kind = get_args(hint)[0]
+        _require(isinstance(value, list | tuple), f"{where} must be a list, not {value!r}")
+        return tuple(_value(kind, item, where) for item in value)
+    if hint is float:
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        _require(numeric and math.isfinite(value), f"{where} must be a finite number, not {value!r}")
+        return float(value)
+    _require(type(value) is hint, f"{where} must be {hint.__name__}, not {value!r}")
+    return value
+
+
+def differences(first: Any, second: Any, where: str = "") -> list[str]:
+    """Returns one line for each field in which two configs differ: `name: first → second`."""
+    lines = []
+    for field in dataclasses.fields(first):
+        one, other = getattr(first, field.name), getattr(second, field.name)
+        name = f"{where}{field.name}"
+        if dataclasses.is_dataclass(one):
+            lines += differences(one, other, f"{name}.")
+        elif one != other:
+            lines.append(f"{name}: {one} → {other}")
+    return lines

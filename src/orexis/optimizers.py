@@ -59,7 +59,9 @@ class Adam:
         differentiate_denominator: bool = False,
     ):
         if differentiate_denominator and eps_root <= 0.0:
-            raise ValueError("a differentiated denominator needs eps_root > 0: its derivative at a zero gradient is NaN")
+            raise ValueError(
+                "a differentiated denominator needs eps_root > 0: its derivative at a zero gradient is NaN"
+            )
         self.learning_rate, self.b1, self.b2 = learning_rate, b1, b2
         self.eps, self.eps_root = eps, eps_root
         self.differentiate_denominator = differentiate_denominator

@@ -12,7 +12,8 @@ def discounted_returns(rewards: jax.Array, discounts: jax.Array, bootstrap: jax.
     `rewards[t]` is paid on arriving in s_{t+1}; `discounts[t]` belongs to the same arrival, so
     it is 0 where that arrival ends what is summed over. Gradients flow to all three arguments.
     """
-    assert rewards.shape == discounts.shape and bootstrap.shape == rewards.shape[1:]
+    assert rewards.shape == discounts.shape
+    assert bootstrap.shape == rewards.shape[1:]
     returns, following = [], bootstrap
     for t in reversed(range(rewards.shape[0])):  # T is small and static: an unrolled loop fuses into one kernel
         following = rewards[t] + discounts[t] * following

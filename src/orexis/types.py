@@ -24,23 +24,6 @@ def record(cls: type) -> type:
     return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True)(cls))
 
 
-@dataclasses.dataclass(frozen=True)
-class TaskSpec:
-    """The numbers that networks and lifetimes are built from."""
-
-    num_actions: int
-    observation_shape: tuple[int, int, int]  # H, W, C
-    time_limit: int  # steps; an episode that reaches it ends, like any other
-    episodes_per_lifetime: int
-
-    def __post_init__(self) -> None:
-        if len(self.observation_shape) != 3 or min(self.observation_shape) < 1:
-            raise ValueError(f"observation_shape must be three positive numbers (H, W, C), not {self.observation_shape}")
-        for name in ("num_actions", "time_limit", "episodes_per_lifetime"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-
-
 @record
 class Rollout:
     """T consecutive steps of one agent. Row t starts in s_t and arrives in s_{t+1}."""

@@ -5,14 +5,14 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from orexis.config import AgentConfig
+from orexis.config import AgentConfig, TaskSpec
 from orexis.losses import entropy_loss, policy_gradient_loss, value_loss
 from orexis.networks import policy
 from orexis.networks.policy import Theta
 from orexis.optimizers import Adam, InnerOptimizer, Sgd
 from orexis.returns import discounted_returns
 from orexis.rewards.base import Returns
-from orexis.types import Last, PyTree, Rollout, TaskSpec, record
+from orexis.types import Last, PyTree, Rollout, record
 
 
 @record

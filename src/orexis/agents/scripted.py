@@ -5,8 +5,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from orexis.config import TaskSpec
 from orexis.rewards.base import Returns
-from orexis.types import Last, PyTree, Rollout, TaskSpec, record
+from orexis.types import Last, PyTree, Rollout, record
 
 CERTAIN = 50.0  # a logit this far above the others: the action is as good as certain
 
@@ -60,9 +61,7 @@ class NearOptimalABC:
     ) -> tuple[jax.Array, jax.Array, jax.Array, ExplorerState]:
         del key
         tried = (jnp.arange(2) == state.episode) & (last.done > 0)
-        state = ExplorerState(
-            episode=state.episode + (last.done > 0), seen=jnp.where(tried, last.reward, state.seen)
-        )
+        state = ExplorerState(episode=state.episode + (last.done > 0), seen=jnp.where(tried, last.reward, state.seen))
         better = jnp.argmax(state.seen)
         target = jnp.where(state.episode < 2, state.episode, better)  # 0: A, 1: C
         position = _where_is(observation[..., 0])

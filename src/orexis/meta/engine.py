@@ -160,8 +160,10 @@ class Engine:
         chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
         zeros = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
-            jax.eval_shape(lambda c: (jax.grad(chunk_loss, has_aux=True)((learner.eta, learner.phi), c)),
-                           jax.tree.map(lambda x: x[0], chunks)),
+            jax.eval_shape(
+                lambda c: jax.grad(chunk_loss, has_aux=True)((learner.eta, learner.phi), c),
+                jax.tree.map(lambda x: x[0], chunks),
+            ),
         )
         (grads, metrics), following = jax.lax.scan(add_chunk, (zeros[0], zeros[1][1]), chunks)
         return grads, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), following), metrics
@@ -188,9 +190,7 @@ class Engine:
         return TrainState(learner=learner, lifetimes=begin(slots, episodes))
 
     def _begin(self, eta: PyTree, slot: jax.Array, generation: jax.Array, episode: jax.Array) -> Lifetime:
-        return begin_lifetime(
-            self.task, self.agent, self.reward, self.value, eta, self.seed, slot, generation, episode
-        )
+        return begin_lifetime(self.task, self.agent, self.reward, self.value, eta, self.seed, slot, generation, episode)
 
     def _replace_finished(self, eta: PyTree, lifetimes: Lifetime) -> Lifetime:
         """Returns `lifetimes` with every finished one replaced by a newborn.
@@ -203,9 +203,7 @@ class Engine:
 
         def replace_one(i: jax.Array, lifetimes: Lifetime) -> Lifetime:
             place = order[i]
-            newborn = self._begin(
-                eta, lifetimes.slot[place], lifetimes.generation[place] + 1, jnp.zeros((), jnp.int32)
-            )
+            newborn = self._begin(eta, lifetimes.slot[place], lifetimes.generation[place] + 1, jnp.zeros((), jnp.int32))
             return jax.tree.map(lambda batch, one: batch.at[place].set(one), lifetimes, newborn)
 
         return jax.lax.fori_loop(0, jnp.sum(finished), replace_one, lifetimes)
@@ -239,8 +237,10 @@ class Engine:
         finished = lifetimes.world.alive == 0.0
         complete = finished & (lifetimes.episodes >= self.task.spec.episodes_per_lifetime)
         counts = jax.lax.psum(
-            tuple(jnp.sum(jnp.where(x, y, 0.0)) for x, y in
-                  ((finished, 1.0), (complete, 1.0), (complete, lifetimes.extrinsic))),
+            tuple(
+                jnp.sum(jnp.where(x, y, 0.0))
+                for x, y in ((finished, 1.0), (complete, 1.0), (complete, lifetimes.extrinsic))
+            ),
             AXIS,
         )
         metrics = UpdateMetrics(

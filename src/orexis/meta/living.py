@@ -4,8 +4,11 @@ This is what evaluation runs. Lifetimes are numbered, and number i of a seed is 
 the same theta and the same dice whatever the batch, the device or the reward source.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from orexis.agents.base import Agent
@@ -51,7 +54,13 @@ def record_rollout(table: Episodes, rollout: Rollout, steps: Steps, rewards: jax
 
 
 def live_batch(
-    task: Task, agent: Agent, learned: PyTree, source: RewardSource, params: PyTree, seed: int, numbers: jax.Array
+    task: Task,
+    agent: Agent,
+    learned: PyTree,
+    source: RewardSource,
+    params: PyTree,
+    seed: int | jax.Array,
+    numbers: jax.Array,
 ) -> tuple[PyTree, Episodes, PyTree]:
     """Returns the task params, the episodes and the final agents of the lifetimes `numbers` (i32[B]) of `seed`.
 
@@ -101,21 +110,25 @@ def live_many(
     mesh: Mesh,
     chunk: int = 16,
 ) -> tuple[PyTree, Episodes]:
-    """Returns task params and episodes of lifetimes 0..num_lifetimes−1, chunk by chunk on every device."""
-    axis = mesh.axis_names[0]
-    per_round = chunk * mesh.size
-    num_rounds = -(-num_lifetimes // per_round)
-    numbers = jnp.arange(num_rounds * per_round, dtype=jnp.int32).reshape(-1, chunk)
+    """Returns task params and episodes of lifetimes 0..num_lifetimes−1, chunk by chunk on every device.
 
-    def live_shard(numbers: jax.Array, learned: PyTree, params: PyTree):
+    The program is compiled once for each task, agent, source and mesh, whatever the parameters and the seed.
+    """
+    num_rounds = -(-num_lifetimes // (chunk * mesh.size))
+    numbers = np.arange(num_rounds * chunk * mesh.size, dtype=np.int32).reshape(-1, chunk)
+    result = _compiled(task, agent, source, mesh)(numbers, np.uint32(seed), learned, params)
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:num_lifetimes], result)
+
+
+@functools.lru_cache(maxsize=32)
+def _compiled(task: Task, agent: Agent, source: RewardSource, mesh: Mesh):
+    """Returns the jitted `(numbers[R, chunk], seed, learned, params) -> (task params, episodes)`, rounds sharded."""
+
+    def live_shard(numbers: jax.Array, seed: jax.Array, learned: PyTree, params: PyTree):
         return jax.lax.map(lambda n: live_batch(task, agent, learned, source, params, seed, n)[:2], numbers)
 
-    sharded = jax.shard_map(
-        live_shard,
-        mesh=mesh,
-        in_specs=(PartitionSpec(axis), PartitionSpec(), PartitionSpec()),
-        out_specs=PartitionSpec(axis),
-        check_vma=False,
+    rounds = PartitionSpec(mesh.axis_names[0])
+    same = PartitionSpec()
+    return jax.jit(
+        jax.shard_map(live_shard, mesh=mesh, in_specs=(rounds, same, same, same), out_specs=rounds, check_vma=False)
     )
-    result = jax.jit(sharded)(numbers, learned, params)
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:num_lifetimes], result)

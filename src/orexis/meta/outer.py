@@ -39,6 +39,7 @@ class WindowMetrics:
     """Sums over the steps of one window of one lifetime, constants for the gradient."""
 
     steps: jax.Array  # f32[]  inside the lifetime, R_1..R_N: new environment steps
+    episodes: jax.Array  # f32[]  that ended in them
     extrinsic: jax.Array  # f32[]  reward collected in them
     entropy: jax.Array  # f32[]  of the policies that acted in them
     intrinsic: jax.Array  # f32[]  |r_in| over the rewards paid
@@ -143,6 +144,7 @@ def outer_loss(
 
     loss = policy_loss + entropy_cost * entropy_term + config.value_cost * value_term
     new_extrinsic = jnp.sum(rollouts.reward[acted])
+    new_episodes = jnp.sum((1.0 - rollouts.episode_goes_on[acted]) * acted_mask)
     following = Lifetime(
         slot=lifetime.slot,
         generation=lifetime.generation,
@@ -153,11 +155,11 @@ def outer_loss(
         reward_state=window.reward_state,
         value_state=value_state,
         extrinsic=lifetime.extrinsic + new_extrinsic,
-        episodes=lifetime.episodes
-        + jnp.sum((1.0 - rollouts.episode_goes_on[acted]) * acted_mask).astype(jnp.int32),
+        episodes=lifetime.episodes + new_episodes.astype(jnp.int32),
     )
     metrics = WindowMetrics(
         steps=jnp.sum(acted_mask),
+        episodes=new_episodes,
         extrinsic=new_extrinsic,
         entropy=jnp.sum(entropy(logits) * acted_mask),
         intrinsic=jnp.sum(jnp.abs(window.rewards) * mask[:num_paid]),

@@ -8,7 +8,7 @@ runs over the whole lifetime and is never reset at an episode's end.
 import jax
 import jax.numpy as jnp
 
-from orexis.config import HistoryNetConfig
+from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.networks.layers import (
     LstmState,
     Params,
@@ -20,7 +20,7 @@ from orexis.networks.layers import (
     lstm_init,
     lstm_unroll,
 )
-from orexis.types import Rollout, TaskSpec
+from orexis.types import Rollout
 
 HistoryParams = dict[str, Params]
 

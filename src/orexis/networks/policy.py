@@ -2,9 +2,8 @@
 
 import jax
 
-from orexis.config import PolicyNetConfig
+from orexis.config import PolicyNetConfig, TaskSpec
 from orexis.networks.layers import Params, conv_flat, conv_init, dense, dense_init
-from orexis.types import TaskSpec
 
 Theta = dict[str, Params]
 

@@ -5,12 +5,12 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from orexis.config import HistoryNetConfig
+from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.networks import history
 from orexis.networks.history import HistoryParams
 from orexis.networks.layers import LstmState
 from orexis.rewards.base import Returns
-from orexis.types import Rollout, TaskSpec
+from orexis.types import Rollout
 
 
 @dataclasses.dataclass(frozen=True)

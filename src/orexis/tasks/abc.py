@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orexis.config import TaskSpec
 from orexis.tasks.grid import MOVES, GridMap, move, parse_map, plane
-from orexis.types import TaskSpec, record
+from orexis.types import record
 
 ABC_MAP = """
 A...B
@@ -64,9 +65,7 @@ class RandomABC:
         )
 
     def sample(self, key: jax.Array) -> ABCParams:
-        return ABCParams(
-            rewards=jax.random.uniform(key, (3,), minval=jnp.array(self.low), maxval=jnp.array(self.high))
-        )
+        return ABCParams(rewards=jax.random.uniform(key, (3,), minval=jnp.array(self.low), maxval=jnp.array(self.high)))
 
     def reset(self, key: jax.Array, params: ABCParams, episode: jax.Array) -> ABCState:
         del key, params, episode

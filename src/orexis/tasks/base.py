@@ -6,7 +6,8 @@ from typing import Protocol
 import jax
 import jax.numpy as jnp
 
-from orexis.types import Last, PyTree, TaskSpec, World
+from orexis.config import TaskSpec
+from orexis.types import Last, PyTree, World
 
 
 class Task(Protocol):

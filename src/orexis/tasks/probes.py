@@ -12,7 +12,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from orexis.types import TaskSpec, record
+from orexis.config import TaskSpec
+from orexis.types import record
 
 
 @record

@@ -2,10 +2,10 @@
 
 import dataclasses
 import importlib
-import re
 from collections.abc import Callable
 from typing import Any
 
+from orexis.presets import check_task_name
 from orexis.tasks.abc import RandomABC
 from orexis.tasks.base import Task
 from orexis.tasks.probes import Bandit, Constant, Delayed
@@ -26,8 +26,6 @@ TASKS: dict[str, TaskEntry] = {
     "constant": TaskEntry(Constant, "probe: nothing to learn"),
 }
 
-_USER_TASK = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-
 
 def make_task(name: str, **options: Any) -> Task:
     """Returns the task called `name`: one of `TASKS`, or `module:Class` for a task of your own.
@@ -36,8 +34,7 @@ def make_task(name: str, **options: Any) -> Task:
     """
     if name in TASKS:
         return TASKS[name].make(**options)
-    if not _USER_TASK.fullmatch(name):
-        raise ValueError(f"unknown task {name!r}; tasks are {', '.join(TASKS)}, or module:Class for your own")
+    check_task_name(name)
     module_name, class_name = name.split(":")
     try:
         module = importlib.import_module(module_name)

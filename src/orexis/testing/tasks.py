@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orexis.config import TaskSpec
 from orexis.tasks.base import Task
-from orexis.types import TaskSpec
 
 
 class TaskError(ValueError):
@@ -78,7 +78,9 @@ def _call(function, name: str, *arguments):
         raise
     except Exception as error:
         reason = str(error).strip().splitlines()
-        raise TaskError(f"{name} cannot be traced by JAX: {type(error).__name__}: {reason[0] if reason else ''}") from error
+        raise TaskError(
+            f"{name} cannot be traced by JAX: {type(error).__name__}: {reason[0] if reason else ''}"
+        ) from error
 
 
 def _shapes(tree) -> str:

@@ -1,0 +1,5 @@
+"""`python -m orexis`."""
+
+from orexis.cli import entry
+
+entry()

@@ -1,0 +1,260 @@
+"""`orexis`: parsing only. Each command imports what it needs when it runs, so that help is instant."""
+
+import contextlib
+import dataclasses
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from orexis import __version__
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
+from orexis.presets import check_task_name, preset
+from orexis.runs.errors import INTERRUPTED, OK, CommandError, UsageError
+
+Positional = tyro.conf.Positional
+
+
+@dataclasses.dataclass(frozen=True)
+class Train:
+    """Meta-learn an intrinsic reward on a task distribution."""
+
+    task: Positional[str]
+    """A name from `orexis tasks`, or module:Class for your own."""
+    updates: int = RunConfig.updates
+    """Updates of the reward in total; a resumed run goes on to here."""
+    seed: int = 0
+    run_dir: Path | None = None
+    """Run folder; default runs/TASK-seedS."""
+    checkpoint_every: int = RunConfig.checkpoint_every
+    """Updates between two checkpoints."""
+    resume: bool = False
+    """Go on with the run in --run-dir."""
+    devices: int | None = None
+    """CPU devices to use; default one a core."""
+    lifetimes: int = MetaConfig.lifetimes
+    """Lifetimes in parallel."""
+    history: Literal["lstm", "none"] | None = None
+    """Memory of the reward: the whole lifetime, or the current step only."""
+    objective: Literal["lifetime", "episode"] | None = None
+    """What the reward is trained to maximise."""
+    reward_sees_action: bool = True
+    """Whether the action is an input of the reward; without it, a reward serves other action spaces too."""
+    agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
+    reward: HistoryNetConfig = dataclasses.field(default_factory=HistoryNetConfig)
+    outer: OuterConfig = dataclasses.field(default_factory=OuterConfig)
+
+    @classmethod
+    def for_task(cls, task: str) -> "Train":
+        """Returns the command with the preset of `task` as its defaults."""
+        meta = preset(task)
+        return cls(
+            task,
+            lifetimes=meta.lifetimes,
+            reward_sees_action=meta.reward.sees_action,
+            agent=meta.agent,
+            reward=meta.reward,
+            outer=meta.outer,
+        )
+
+    def run(self) -> int:
+        config = self.config()
+        from orexis.runs.platform import prepare_jax
+
+        prepare_jax(self.devices)
+        from orexis.runs.train import train
+
+        return train(self.run_dir or Path("runs") / f"{_file_name(self.task)}-seed{self.seed}", config, self.resume)
+
+    def config(self) -> RunConfig:
+        """Returns the run's config, the short options laid over the preset. Raises UsageError for a bad value."""
+        _require_task(self.task)
+        if self.devices is not None and self.devices < 1:
+            raise UsageError(f"--devices must be at least 1, not {self.devices}")
+        try:
+            sees_action = self.reward.sees_action and self.reward_sees_action
+            reward = _replace(self.reward, history=self.history, sees_action=sees_action)
+            outer = _replace(self.outer, objective=self.objective)
+            return RunConfig(
+                task=self.task,
+                seed=self.seed,
+                updates=self.updates,
+                checkpoint_every=self.checkpoint_every,
+                meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    """Let fresh agents live under each source and compare what they collect."""
+
+    sources: Positional[tuple[str, ...]]
+    """Run folders, reward folders, or any of: extrinsic-ep near-optimal random."""
+    task: str | None = None
+    """Default: the task that the rewards were learned on."""
+    lifetimes: int = 256
+    seed: int = 0
+    json: Path | None = None
+    """Where to write the summary."""
+    csv: Path | None = None
+    """Where to write a row for each source, lifetime and episode."""
+
+    def run(self) -> int:
+        if not self.sources:
+            raise UsageError("name at least one source, for example extrinsic-ep")
+        if self.task is not None:
+            _require_task(self.task)
+        if len(set(self.sources)) != len(self.sources):
+            raise UsageError("a source is named twice")
+        for path in (self.json, self.csv):
+            if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+                raise UsageError(f"cannot write {path}: it is a folder or its folder does not exist")
+        from orexis.runs.platform import prepare_jax
+
+        prepare_jax()
+        from orexis.runs.evaluate import as_json, check_numbers, evaluate, write_csv
+        from orexis.runs.files import write_json
+        from orexis.runs.tables import print_summary
+
+        check_numbers(self.lifetimes, self.seed)
+        tables = evaluate(list(self.sources), self.task, self.lifetimes, self.seed, say=_say)
+        if self.json is not None:
+            write_json(self.json, as_json(tables))
+        if self.csv is not None:
+            write_csv(self.csv, tables)
+        print_summary(tables)
+        return OK
+
+
+@dataclasses.dataclass(frozen=True)
+class Demo:
+    """The main job in minutes: train a reward, evaluate it on fresh agents, draw, write a report."""
+
+    out: Path = Path("demo")
+    updates: int = 2500
+    seed: int = 0
+
+    def run(self) -> int:
+        if self.updates < 1:
+            raise UsageError(f"--updates must be at least 1, not {self.updates}")
+        from orexis.runs.platform import prepare_jax
+
+        prepare_jax()
+        from orexis.runs.demo import demo
+
+        return demo(self.out, self.updates, self.seed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tasks:
+    """List what can be trained on."""
+
+    def run(self) -> int:
+        from orexis.runs.tables import print_tasks
+
+        print_tasks()
+        return OK
+
+
+COMMANDS: dict[str, type] = {"demo": Demo, "tasks": Tasks, "train": Train, "evaluate": Evaluate}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code: 0 ok, 2 usage, 3 bad data, 75 preempted, 130 interrupted."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    if arguments[:1] == ["--version"]:
+        print(f"orexis {__version__}")
+        return OK
+    try:
+        return _parse(arguments).run()
+    except CommandError as error:
+        if debug:
+            traceback.print_exc()
+        print(f"orexis: {error}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        print("orexis: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as error:
+        if debug:
+            raise
+        reason = str(error).strip().splitlines()
+        sentence = f"{type(error).__name__}: {reason[0] if reason else 'no message'}"
+        print(f"orexis: {sentence} (run again with --debug for the traceback)", file=sys.stderr)
+        return 1
+
+
+def entry() -> None:
+    """The console script."""
+    raise SystemExit(main())
+
+
+def _parse(arguments: list[str]):
+    """Returns the command that `arguments` spell, its defaults from the task's preset. Exits 2 on a bad line."""
+    name = arguments[0] if arguments else "--help"
+    if name in ("-h", "--help"):
+        print(_overview())
+        raise SystemExit(OK)
+    if name not in COMMANDS:
+        raise UsageError(f"unknown command {name!r}; commands are {', '.join(COMMANDS)}")
+    rest = arguments[1:]
+    command = COMMANDS[name]
+    default = None
+    if command is Train and rest and not rest[0].startswith("-"):
+        default = Train.for_task(rest[0])
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(command, prog=f"orexis {name}", args=rest, default=default)
+    except SystemExit as stop:
+        if stop.code in (None, OK):
+            raise
+        raise UsageError(f"{_first_sentence(complaint.getvalue())}; see orexis {name} --help") from None
+
+
+def _first_sentence(box: str) -> str:
+    """Returns what tyro's framed complaint says before its first rule, as one line."""
+    said = []
+    for line in box.splitlines()[1:]:
+        text = line.strip("│╭╮╰╯ ")
+        if not text or set(text) == {"─"}:
+            break
+        said.append(text)
+    return " ".join(said) or "bad command line"
+
+
+def _overview() -> str:
+    lines = ["usage: orexis COMMAND [OPTIONS]", "", "Learns what agents should want.", "", "commands:"]
+    lines += [f"  {name:<10} {(command.__doc__ or '').splitlines()[0]}" for name, command in COMMANDS.items()]
+    return "\n".join([*lines, "", "`orexis COMMAND --help` tells the options; `--debug` shows tracebacks."])
+
+
+def _require_task(name: str) -> None:
+    try:
+        check_task_name(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _replace(config, **changes):
+    """Returns `config` with the changes that are not None."""
+    return dataclasses.replace(config, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _file_name(task: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in task)
+
+
+_say: Callable[[str], None] = lambda message: print(message, file=sys.stderr)  # noqa: E731

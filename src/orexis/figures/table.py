@@ -1,0 +1,21 @@
+"""The table that every figure reads: what the episodes of many lifetimes brought, for one source."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceTable:
+    """One evaluation source on one task: n lifetimes of E episodes."""
+
+    source: str  # as typed
+    task: str
+    seed: int
+    extrinsic: np.ndarray  # f[n, E]  return of each episode, undiscounted
+    intrinsic: np.ndarray  # f[n, E]  what the reward source paid
+    length: np.ndarray  # f[n, E]
+    entropy: np.ndarray  # f[n, E]   mean over the episode's steps, in nats
+    outcome: np.ndarray  # i[n, E]   index into `outcomes`, -1 where the time limit ended the episode
+    outcomes: tuple[str, ...]  # () where the task names none
+    task_params: dict[str, np.ndarray]  # what was sampled for each lifetime, f[n, ...]

@@ -1,0 +1,38 @@
+"""The settings for each domain: the paper's table (appendix B.1) and, where it is silent, ours.
+
+A preset is a value; change one with `dataclasses.replace`, or on the command line.
+"""
+
+import re
+
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
+
+RANDOM_ABC = MetaConfig()
+
+_PROBE = MetaConfig(
+    agent=AgentConfig(net=PolicyNetConfig(num_filters=4, num_hidden=16)),
+    reward=HistoryNetConfig(num_filters=4, num_hidden=16, num_units=16),
+    outer=OuterConfig(window=3, entropy_cost=Schedule(0.05, 0.01, 500)),
+    lifetimes=16,
+)
+
+PRESETS: dict[str, MetaConfig] = {
+    "random-abc": RANDOM_ABC,
+    "bandit": _PROBE,
+    "delayed": _PROBE,
+    "constant": _PROBE,
+}
+
+
+def preset(task: str) -> MetaConfig:
+    """Returns the settings for the task called `task`; a task of your own starts from Random ABC's."""
+    return PRESETS.get(task, RANDOM_ABC)
+
+
+_USER_TASK = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def check_task_name(task: str) -> None:
+    """Raises ValueError if `task` can be no task's name: neither one of ours nor `module:Class`."""
+    if task not in PRESETS and not _USER_TASK.fullmatch(task):
+        raise ValueError(f"unknown task {task!r}; tasks are {', '.join(PRESETS)}, or module:Class for your own")

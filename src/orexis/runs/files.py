@@ -1,0 +1,76 @@
+"""Writing so that a crash at any moment leaves the old file or the new one, never half of one."""
+
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save as tensors_to_bytes
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def write_durably(path: Path, data: bytes) -> str:
+    """Writes `data`, flushes it to the disk, reads it back and returns its sha256. Raises OSError if it differs."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    digest = hashlib.sha256(data).hexdigest()
+    if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        raise OSError(f"{path} does not read back as it was written; is the disk failing?")
+    return digest
+
+
+def sync_folder(folder: Path) -> None:
+    """Flushes a folder's entries, so that a rename in it survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def json_bytes(data: Any) -> bytes:
+    """Returns `data` as indented JSON. Raises ValueError for what JSON has no word for, such as NaN."""
+    return (json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n").encode()
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Replaces `path` by `data` as JSON, in one step."""
+    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    write_durably(beside, json_bytes(data))
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
+    """Returns named arrays as safetensors bytes; they are made C-contiguous, others would be scrambled."""
+    return tensors_to_bytes({name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()})
+
+
+def swap_folder(new: Path, place: Path) -> None:
+    """Puts folder `new` at `place`, in one step where the system can exchange two names; the old one is removed."""
+    if not place.exists():
+        new.rename(place)
+    elif _exchange(new, place):
+        shutil.rmtree(new)
+    else:  # no atomic exchange here: the old folder is out of the way for an instant
+        aside = place.with_name(f".{place.name}.old-{os.getpid()}")
+        place.rename(aside)
+        new.rename(place)
+        shutil.rmtree(aside)
+    sync_folder(place.parent)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swaps two names atomically (Linux renameat2); returns False where the system or file system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    return rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0

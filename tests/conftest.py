@@ -1,0 +1,31 @@
+"""Set-up of every test: four CPU devices with single-threaded ops, and compiled programs kept between runs."""
+
+import os
+from pathlib import Path
+
+FLAGS = (
+    "--xla_force_host_platform_device_count=4",  # so that 1, 2 and 4 devices can be compared
+    "--xla_cpu_multi_thread_eigen=false",
+    "intra_op_parallelism_threads=1",
+    # Tests compile much and run little: these three compile a window five times faster, and none changes what is meant.
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+
+_before = os.environ.get("XLA_FLAGS")
+os.environ["XLA_FLAGS"] = " ".join((_before or "", *FLAGS)).strip()
+
+import jax
+
+CACHE = Path(os.environ.get("OREXIS_TEST_CACHE") or Path.home() / ".cache" / "orexis-tests")
+jax.config.update("jax_compilation_cache_dir", str(CACHE))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+assert jax.device_count() == 4, "JAX was started before tests/conftest.py could set its flags"
+
+# The flags were read when the devices were made; processes that tests start are to choose their own.
+if _before is None:
+    del os.environ["XLA_FLAGS"]
+else:
+    os.environ["XLA_FLAGS"] = _before

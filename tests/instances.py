@@ -1,0 +1,194 @@
+"""Small instances of the real thing, shared by the tests so that each program is compiled once.
+
+A *recorded window* is made in two steps. First a lifetime is born, lives through one window and
+then acts R_1..R_N, all in float32 as in training. Then everything is widened to float64 and
+frozen: from there on the outer loss is a smooth function of eta and phi.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from orexis.agents.actor_critic import ActorCritic
+from orexis.config import AgentConfig, HistoryNetConfig, OuterConfig, PolicyNetConfig
+from orexis.meta.lifetime import begin_lifetime
+from orexis.meta.outer import outer_loss
+from orexis.meta.rollout import collect
+from orexis.rewards.learned import LearnedReward, LifetimeValue
+from orexis.tasks.abc import RandomABC
+from orexis.types import Lifetime, PyTree, Rollout
+
+SMALL_MAP = """
+A.B
+.@.
+C..
+"""
+LENGTH = 3  # T
+MAX_UPDATES = 3  # N, the most that a recorded window serves
+
+POLICY_NET = PolicyNetConfig(num_filters=2, num_hidden=6, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0)
+HISTORY_NET = HistoryNetConfig(
+    num_filters=2, num_hidden=5, num_units=4, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0
+)
+OUTER = OuterConfig(window=2, discount=0.9, value_cost=0.5)
+AGENTS = {
+    "sgd": AgentConfig(net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.3, value_cost=0.2),
+    "adam": AgentConfig(net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.05, value_cost=0.2, optimizer="adam"),
+    "adam-differentiated": AgentConfig(
+        net=POLICY_NET,
+        rollout_length=LENGTH,
+        learning_rate=0.05,
+        value_cost=0.2,
+        optimizer="adam",
+        differentiate_denominator=True,
+    ),
+}
+
+
+def small_task(episodes: int = 50) -> RandomABC:
+    """Returns Random ABC on 3×3 cells: the objects are two steps from the start, episodes last at most 4."""
+    return RandomABC(drawing=SMALL_MAP, time_limit=4, episodes=episodes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Models:
+    """The players of a window."""
+
+    task: RandomABC
+    agent: ActorCritic
+    reward: LearnedReward
+    value: LifetimeValue
+
+
+def models(agent: str = "sgd", episodes: int = 50, history_net: HistoryNetConfig = HISTORY_NET) -> Models:
+    task = small_task(episodes)
+    return Models(
+        task=task,
+        agent=ActorCritic(task.spec, AGENTS[agent]),
+        reward=LearnedReward(task.spec, history_net),
+        value=LifetimeValue(task.spec, history_net),
+    )
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Entering:
+    """What a lifetime carries into a window and the meta-gradient must not enter."""
+
+    agent: PyTree
+    reward_state: PyTree
+    value_state: PyTree
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Instance:
+    """Everything that an outer loss is a function of."""
+
+    eta: PyTree
+    phi: PyTree
+    lifetime: Lifetime
+    recorded: Rollout  # R_1..R_N, N = MAX_UPDATES
+
+    @property
+    def entering(self) -> Entering:
+        return Entering(self.lifetime.agent, self.lifetime.reward_state, self.lifetime.value_state)
+
+    def rollouts(self, num_updates: int) -> Rollout:
+        """Returns R_1..R_N for a window of `num_updates`."""
+        return jax.tree.map(lambda x: x[:num_updates], self.recorded)
+
+
+def jitter(tree: PyTree, key: jax.Array, scale: float = 0.1) -> PyTree:
+    """Returns `tree` with noise added, biases included: at zero biases empty cells sit exactly on relu's kink."""
+    flat, restore = ravel_pytree(tree)
+    return restore(flat + scale * jax.random.normal(key, flat.shape))
+
+
+def act_through_window(
+    m: Models, eta: PyTree, lifetime: Lifetime, keys: jax.Array
+) -> tuple[Rollout, list[tuple[PyTree, PyTree, Rollout]]]:
+    """Returns R_1..R_N stacked, acted live with one key each, and (agent, reward state, R_k) after each update.
+
+    A plain Python loop: also the ruler for `unroll_window`.
+    """
+    agent_state, reward_state, rollout, world = (
+        lifetime.agent,
+        lifetime.reward_state,
+        lifetime.rollout,
+        lifetime.world,
+    )
+    history = []
+    for key in keys:
+        rewards, reward_state = m.reward.unroll(eta, reward_state, rollout)
+        agent_state, _ = m.agent.update_with_logits(agent_state, rollout, rewards, m.reward.returns)
+        _, world, rollout, _ = collect(m.task, m.agent, agent_state, world, key)
+        history.append((agent_state, reward_state, rollout))
+    return jax.tree.map(lambda *xs: jnp.stack(xs), *[h[2] for h in history]), history
+
+
+@functools.cache
+def recorded_instance(agent: str = "sgd", seed: int = 0) -> Instance:
+    """Returns a lifetime that is one window old, and the window that it lived next, in float32 as NumPy arrays."""
+    m = models(agent)
+
+    @jax.jit
+    def make(key: jax.Array) -> Instance:
+        keys = jax.random.split(key, 6)
+        eta, phi = jitter(m.reward.init(keys[0]), keys[1]), jitter(m.value.init(keys[2]), keys[3])
+        zero = jnp.zeros((), jnp.int32)
+        newborn = begin_lifetime(m.task, m.agent, m.reward, m.value, eta, seed, zero, zero, zero)
+        theta = jitter(newborn.agent.theta, keys[4])
+        newborn = dataclasses.replace(newborn, agent=dataclasses.replace(newborn.agent, theta=theta))
+        _, (lifetime, _) = outer_loss(
+            m.task, m.agent, m.reward, m.value, OUTER, eta, phi, newborn, jnp.zeros(()), keys[5]
+        )
+        acting = jax.random.split(jax.random.fold_in(key, 1), MAX_UPDATES)
+        recorded, _ = act_through_window(m, eta, lifetime, acting)
+        return Instance(eta=eta, phi=phi, lifetime=lifetime, recorded=recorded)
+
+    return jax.tree.map(np.asarray, make(jax.random.key(seed)))
+
+
+def widen(tree: PyTree) -> PyTree:
+    """Returns `tree` on the device in float64 (to be called inside `jax.enable_x64`); integers stay as they are."""
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.float64 if x.dtype == np.float32 else x.dtype), tree)
+
+
+def make_loss(m: Models, config: OuterConfig) -> Callable[..., tuple[jax.Array, tuple]]:
+    """Returns the outer loss as a function (eta, phi, entering, lifetime, recorded, entropy_cost)."""
+
+    def loss(eta, phi, entering: Entering, lifetime: Lifetime, recorded: Rollout, entropy_cost: jax.Array):
+        lifetime = dataclasses.replace(
+            lifetime,
+            agent=entering.agent,
+            reward_state=entering.reward_state,
+            value_state=entering.value_state,
+        )
+        key = jax.random.key(0)  # nothing is sampled in a recorded window
+        return outer_loss(m.task, m.agent, m.reward, m.value, config, eta, phi, lifetime, entropy_cost, key, recorded)
+
+    return loss
+
+
+@functools.cache
+def loss_and_gradients(agent: str, num_updates: int) -> Callable[..., tuple[tuple, tuple]]:
+    """Returns the compiled ((loss, aux), gradients of eta, phi and entering) of a recorded window."""
+    config = dataclasses.replace(OUTER, window=num_updates)
+    loss = make_loss(models(agent), config)
+    return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True, allow_int=True))
+
+
+def norm(tree: PyTree) -> float:
+    """Returns the Euclidean norm over all floats of `tree`."""
+    leaves = [np.asarray(x) for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return float(np.sqrt(sum(np.sum(np.square(x)) for x in leaves)))
+
+
+def difference(first: PyTree, second: PyTree) -> PyTree:
+    return jax.tree.map(lambda a, b: np.asarray(a) - np.asarray(b), first, second)
