@@ -110,26 +110,18 @@ def jitter(tree: PyTree, key: jax.Array, scale: float = 0.1) -> PyTree:
     return restore(flat + scale * jax.random.normal(key, flat.shape))
 
 
-def act_through_window(
-    m: Models, eta: PyTree, lifetime: Lifetime, keys: jax.Array
-) -> tuple[Rollout, list[tuple[PyTree, PyTree, Rollout]]]:
-    """Returns R_1..R_N stacked, acted live with one key each, and (agent, reward state, R_k) after each update.
+def act_through_window(m: Models, eta: PyTree, lifetime: Lifetime, keys: jax.Array) -> Rollout:
+    """Returns R_1..R_N, one for each key, acted live by theta_1..theta_N."""
 
-    A plain Python loop: also the ruler for `unroll_window`.
-    """
-    agent_state, reward_state, rollout, world = (
-        lifetime.agent,
-        lifetime.reward_state,
-        lifetime.rollout,
-        lifetime.world,
-    )
-    history = []
-    for key in keys:
+    def live_one_update(carry, key: jax.Array):
+        agent_state, reward_state, rollout, world = carry
         rewards, reward_state = m.reward.unroll(eta, reward_state, rollout)
-        agent_state, _ = m.agent.update_with_logits(agent_state, rollout, rewards, m.reward.returns)
+        agent_state = m.agent.update(agent_state, rollout, rewards, m.reward.returns)
         _, world, rollout, _ = collect(m.task, m.agent, agent_state, world, key)
-        history.append((agent_state, reward_state, rollout))
-    return jax.tree.map(lambda *xs: jnp.stack(xs), *[h[2] for h in history]), history
+        return (agent_state, reward_state, rollout, world), rollout
+
+    start = (lifetime.agent, lifetime.reward_state, lifetime.rollout, lifetime.world)
+    return jax.lax.scan(live_one_update, start, keys)[1]
 
 
 @functools.cache
@@ -149,10 +141,11 @@ def recorded_instance(agent: str = "sgd", seed: int = 0) -> Instance:
             m.task, m.agent, m.reward, m.value, OUTER, eta, phi, newborn, jnp.zeros(()), keys[5]
         )
         acting = jax.random.split(jax.random.fold_in(key, 1), MAX_UPDATES)
-        recorded, _ = act_through_window(m, eta, lifetime, acting)
+        recorded = act_through_window(m, eta, lifetime, acting)
         return Instance(eta=eta, phi=phi, lifetime=lifetime, recorded=recorded)
 
-    return jax.tree.map(np.asarray, make(jax.random.key(seed)))
+    with jax.enable_x64(False):
+        return jax.tree.map(np.asarray, make(jax.random.key(seed)))
 
 
 def widen(tree: PyTree) -> PyTree:

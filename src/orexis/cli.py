@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 import tyro
+from tyro.conf import Positional
 
 from orexis import __version__
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.presets import check_task_name, preset
 from orexis.runs.errors import INTERRUPTED, OK, CommandError, UsageError
-
-Positional = tyro.conf.Positional
 
 
 @dataclasses.dataclass(frozen=True)

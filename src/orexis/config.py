@@ -6,7 +6,7 @@ The paper's symbol or table row stands beside each field; what the paper leaves 
 
 import dataclasses
 import math
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -183,10 +183,10 @@ def from_json(cls: type[T], data: Any, where: str = "config") -> T:
     """
     _require(isinstance(data, dict), f"{where} must be an object, not {type(data).__name__}")
     hints = get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(cls)}  # pyright: ignore[reportArgumentType]
-    unknown = sorted(set(data) - set(fields))
+    fields = {field.name for field in dataclasses.fields(cast(Any, cls))}
+    unknown = sorted(set(data) - fields)
     _require(not unknown, f"{where} has unknown fields: {', '.join(unknown)}; was it written by another version?")
-    missing = sorted(set(fields) - set(data))
+    missing = sorted(fields - set(data))
     _require(not missing, f"{where} lacks fields: {', '.join(missing)}; was it written by another version?")
     return cls(**{name: _value(hints[name], data[name], f"{where}.{name}") for name in fields})
 
@@ -194,7 +194,7 @@ def from_json(cls: type[T], data: Any, where: str = "config") -> T:
 def _value(hint: Any, value: Any, where: str) -> Any:
     """Returns `value` as the type `hint` says, or raises ValueError."""
     if dataclasses.is_dataclass(hint):
-        return from_json(hint, value, where)  # pyright: ignore[reportArgumentType]
+        return from_json(cast(Any, hint), value, where)
     if get_origin(hint) is Literal:
         _require(value in get_args(hint), f"{where} must be one of {get_args(hint)}, not {value!r}")
         return value

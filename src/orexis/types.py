@@ -10,16 +10,19 @@ arrival in s_{t+1} paid.
 """
 
 import dataclasses
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
+
+T = TypeVar("T")
 
 PyTree: TypeAlias = Any
 """A nest of arrays whose structure belongs to somebody else: a task, an agent, a reward source."""
 
 
-def record(cls: type) -> type:
+@dataclass_transform(frozen_default=True)
+def record(cls: type[T]) -> type[T]:
     """Makes `cls` a frozen dataclass that JAX can map over: the base of every record here."""
     return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True)(cls))
 

@@ -79,7 +79,7 @@ class NumpyReward:
 def load_reward(path: str | Path) -> NumpyReward:
     """Returns the reward in an artefact folder (or in a run folder's `reward/`), ready to pay. No JAX is imported.
 
-    Raises FileNotFoundError if there is none and `orexis.zoo.artefact.BadData` if it is damaged.
+    Raises FileNotFoundError if there is none and `orexis.zoo.artefact.DamagedError` if it is damaged.
     """
     folder = Path(path)
     if not (folder / "reward.json").is_file() and (folder / "reward" / "reward.json").is_file():

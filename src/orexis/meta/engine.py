@@ -9,6 +9,7 @@ wide batch. The gradient of a shard is the sum over its chunks; shards are added
 """
 
 import dataclasses
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +44,10 @@ class Learner:
 class TrainState:
     learner: Learner
     lifetimes: Lifetime  # every field with a leading L, sharded
+
+
+_PARTITION: PyTree = TrainState(learner=cast(Any, PartitionSpec()), lifetimes=cast(Any, PartitionSpec(AXIS)))
+"""Which axis of each part is cut: none of the learner's, the first of the lifetimes'."""
 
 
 @record
@@ -110,19 +115,17 @@ class Engine:
         return jax.jit(self._init, out_shardings=self.shardings)()
 
     @property
-    def shardings(self) -> TrainState:
+    def shardings(self) -> PyTree:
         """Where each part of the state lives: a tree prefix of `TrainState`."""
-        replicated = NamedSharding(self.mesh, PartitionSpec())
-        return TrainState(learner=replicated, lifetimes=NamedSharding(self.mesh, PartitionSpec(AXIS)))
+        return jax.tree.map(lambda spec: NamedSharding(self.mesh, spec), _PARTITION)
 
     def compile_update(self):
         """Returns the compiled `(state) -> (state, metrics)`; the given state's buffers are reused."""
-        partition = TrainState(learner=PartitionSpec(), lifetimes=PartitionSpec(AXIS))
         sharded = jax.shard_map(
             self._update_shard,
             mesh=self.mesh,
-            in_specs=(partition,),
-            out_specs=(partition, PartitionSpec()),
+            in_specs=(_PARTITION,),
+            out_specs=(_PARTITION, PartitionSpec()),
             # With check_vma the gradient of a replicated eta would be summed over devices before
             # our own psum sees it: too large by their number, and Adam would hide it.
             check_vma=False,

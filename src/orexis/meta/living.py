@@ -5,6 +5,7 @@ the same theta and the same dice whatever the batch, the device or the reward so
 """
 
 import functools
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -116,12 +117,13 @@ def live_many(
     """
     num_rounds = -(-num_lifetimes // (chunk * mesh.size))
     numbers = np.arange(num_rounds * chunk * mesh.size, dtype=np.int32).reshape(-1, chunk)
-    result = _compiled(task, agent, source, mesh)(numbers, np.uint32(seed), learned, params)
+    compiled = _compiled(*cast(Any, (task, agent, source, mesh)))
+    result = compiled(numbers, np.uint32(seed), learned, params)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:num_lifetimes], result)
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(task: Task, agent: Agent, source: RewardSource, mesh: Mesh):
+def _compiled(task: Any, agent: Any, source: Any, mesh: Mesh):
     """Returns the jitted `(numbers[R, chunk], seed, learned, params) -> (task params, episodes)`, rounds sharded."""
 
     def live_shard(numbers: jax.Array, seed: jax.Array, learned: PyTree, params: PyTree):

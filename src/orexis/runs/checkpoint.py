@@ -22,7 +22,7 @@ from safetensors.numpy import load as load_tensors
 from orexis.runs.errors import BadDataError
 from orexis.runs.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.types import PyTree
-from orexis.zoo.artefact import BadData, read_bounded, read_json
+from orexis.zoo.artefact import DamagedError, read_bounded, read_json
 
 FORMAT_VERSION = 1
 KEEP = 2
@@ -64,7 +64,7 @@ def load_latest(folder: Path, template: PyTree, warn: Callable[[str], None]) -> 
         place = folder / f"step_{step:08d}"
         try:
             return read(place, template)
-        except BadData as error:
+        except DamagedError as error:
             aside = _free_name(place.with_name(f"{place.name}.corrupt"))
             place.rename(aside)
             reasons.append(f"{place.name}: {error}")
@@ -75,22 +75,26 @@ def load_latest(folder: Path, template: PyTree, warn: Callable[[str], None]) -> 
 
 
 def read(place: Path, template: PyTree) -> tuple[PyTree, dict[str, Any]]:
-    """Returns the state in one checkpoint and its manifest. Raises BadData if anything is not as it should be."""
+    """Returns the state in one checkpoint and its manifest.
+
+    Raises DamagedError if anything is not as it should be, and BadDataError for another format
+    version: that one is no damage, so it must not be moved aside.
+    """
     manifest = read_json(place / "manifest.json")
     if manifest.get("format_version") != FORMAT_VERSION:
         version = manifest.get("format_version")
-        raise BadData(f"{place} has format version {version!r}; this Orexis reads {FORMAT_VERSION}")
+        raise BadDataError(f"{place} has format version {version!r}; this Orexis reads {FORMAT_VERSION}")
     data = read_bounded(place / "state.safetensors", MAX_BYTES)
     try:
         promised = manifest["files"]["state.safetensors"]["sha256"]
     except (KeyError, TypeError) as error:
-        raise BadData(f"{place / 'manifest.json'} does not name its files") from error
+        raise DamagedError(f"{place / 'manifest.json'} does not name its files") from error
     if hashlib.sha256(data).hexdigest() != promised:
-        raise BadData(f"{place / 'state.safetensors'} is damaged: its sha256 is not the one in the manifest")
+        raise DamagedError(f"{place / 'state.safetensors'} is damaged: its sha256 is not the one in the manifest")
     try:
         arrays = load_tensors(data)
     except SafetensorError as error:
-        raise BadData(f"{place / 'state.safetensors'} cannot be read: {error}") from error
+        raise DamagedError(f"{place / 'state.safetensors'} cannot be read: {error}") from error
     return _fill(template, arrays, place), manifest
 
 
@@ -116,10 +120,10 @@ def _fill(template: PyTree, arrays: dict[str, np.ndarray], place: Path) -> PyTre
     names = [jax.tree_util.keystr(path) for path, _ in leaves]
     if set(names) != set(arrays):
         odd = sorted(set(names) ^ set(arrays))
-        raise BadData(f"{place} does not hold this run's state: {len(odd)} arrays differ, first {odd[0]}")
+        raise DamagedError(f"{place} does not hold this run's state: {len(odd)} arrays differ, first {odd[0]}")
     for name, (_, leaf) in zip(names, leaves, strict=True):
         if arrays[name].shape != leaf.shape or arrays[name].dtype != leaf.dtype:
-            raise BadData(
+            raise DamagedError(
                 f"{place}: {name} is {arrays[name].dtype}{arrays[name].shape}, expected {leaf.dtype}{leaf.shape}"
             )
     return jax.tree.unflatten(structure, [arrays[name] for name in names])

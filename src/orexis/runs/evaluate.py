@@ -31,7 +31,7 @@ from orexis.tasks.abc import RandomABC
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
 from orexis.types import PyTree
-from orexis.zoo.artefact import Artefact, BadData, read_artefact
+from orexis.zoo.artefact import Artefact, DamagedError, read_artefact
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ def find_artefact(name: str) -> Artefact:
         folder = folder / "reward"
     try:
         return read_artefact(folder)
-    except BadData as error:
+    except DamagedError as error:
         raise BadDataError(f"{error}; train or fetch it again") from error
     except FileNotFoundError as error:
         raise UsageError(f"{error}; has the run saved a checkpoint yet?") from error

@@ -5,7 +5,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-SINGLE_THREADED_OPS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+SINGLE_THREADED_OPS = "--xla_cpu_multi_thread_eigen=false"
 """Ops on a few lifetimes are too small for threads; the cores are used as devices instead."""
 
 

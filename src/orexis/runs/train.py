@@ -23,7 +23,7 @@ from orexis.runs.writers import MetricsFile, Reporter, Totals
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
 from orexis.testing import check_task
-from orexis.zoo.artefact import BadData, read_json
+from orexis.zoo.artefact import DamagedError, read_json
 
 FORMAT_VERSION = 1
 
@@ -73,7 +73,7 @@ def read_config(run_dir: Path) -> RunConfig:
         data = read_json(path)
         version = data.pop("format_version", None)
         if version != FORMAT_VERSION:
-            raise BadData(f"{path} has format version {version!r}; this Orexis reads {FORMAT_VERSION}")
+            raise DamagedError(f"{path} has format version {version!r}; this Orexis reads {FORMAT_VERSION}")
         return from_json(RunConfig, data)
     except ValueError as error:
         raise BadDataError(f"the config of {run_dir} cannot be used: {error}") from error
@@ -135,6 +135,7 @@ class _Run:
 
         current, compiled = signals.leave_at_once_during(self.stop, prepare)
         report.say("compiled; training")
+        report.start_clock()
         self._clock = time.monotonic() - self.wall_s
         saved = self.update
         with contextlib.closing(MetricsFile(self.run_dir / "metrics.csv", self.offset)) as metrics_file:

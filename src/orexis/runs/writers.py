@@ -155,6 +155,10 @@ class Reporter:
             self._bar.start()
             self._task = self._bar.add_task("updates", total=total, completed=done, rate="", health="compiling")
 
+    def start_clock(self) -> None:
+        """Starts to measure the rate: call when compiling is done."""
+        self._start = time.monotonic()
+
     def say(self, message: str) -> None:
         """Tells one thing, on the console and in the log."""
         self._log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n")

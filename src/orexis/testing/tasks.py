@@ -20,7 +20,9 @@ def check_task(task: Task, num_steps: int = 64, seed: int = 0) -> None:
     `num_steps` meets nothing that is not finite.
     """
     spec = getattr(task, "spec", None)
-    _rule(isinstance(spec, TaskSpec), f"task.spec must be an orexis.types.TaskSpec, not {type(spec).__name__}")
+    if not isinstance(spec, TaskSpec):
+        raise TaskError(f"task.spec must be an orexis.config.TaskSpec, not {type(spec).__name__}")
+    _rule(_hashable(task), "a task must be hashable, so that programs compiled for it are found again: freeze it")
     for name in ("sample", "reset", "step", "observe"):
         _rule(callable(getattr(task, name, None)), f"task.{name} is missing")
     key = jax.random.key(seed)
@@ -63,6 +65,14 @@ def _check_observation(task: Task, spec: TaskSpec, params, state) -> None:
     _rule(shape == spec.observation_shape, f"observe must return {spec.observation_shape} as in the spec, not {shape}")
     _rule(jnp.issubdtype(jnp.result_type(observation), jnp.floating), "observe must return floats")
     _rule(bool(jnp.all(jnp.isfinite(observation))), "observe must return finite numbers")
+
+
+def _hashable(task: object) -> bool:
+    try:
+        hash(task)
+    except TypeError:
+        return False
+    return True
 
 
 def _rule(holds: bool, message: str) -> None:

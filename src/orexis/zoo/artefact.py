@@ -21,7 +21,7 @@ FORMAT_VERSION = 1
 MAX_BYTES = 64 * 2**20  # a reward has well under a megabyte
 
 
-class BadData(ValueError):
+class DamagedError(ValueError):
     """A file is damaged, hostile or of another version; the message says which file and why."""
 
 
@@ -37,24 +37,24 @@ class Artefact:
 
 
 def read_artefact(folder: Path) -> Artefact:
-    """Returns the artefact in `folder`, verified. Raises BadData, or FileNotFoundError if there is none."""
+    """Returns the artefact in `folder`, verified. Raises DamagedError, or FileNotFoundError if there is none."""
     if not (folder / "reward.json").is_file():
         raise FileNotFoundError(f"no reward in {folder}: it has no reward.json")
     record = read_json(folder / "reward.json")
     version = record.get("format_version")
     if version != FORMAT_VERSION:
-        raise BadData(f"{folder / 'reward.json'} has format version {version!r}; this Orexis reads {FORMAT_VERSION}")
+        raise DamagedError(f"the reward in {folder} has format version {version!r}; this Orexis reads {FORMAT_VERSION}")
     data = read_bounded(folder / "reward.safetensors")
     digest = hashlib.sha256(data).hexdigest()
     if digest != record.get("sha256"):
-        raise BadData(f"{folder / 'reward.safetensors'} is damaged: its sha256 is not the one in reward.json")
+        raise DamagedError(f"{folder / 'reward.safetensors'} is damaged: its sha256 is not the one in reward.json")
     try:
         spec = from_json(TaskSpec, record.get("spec"), "spec")
         network = from_json(HistoryNetConfig, record.get("network"), "network")
         task = record["task"]
         tensors = load_tensors(data)
     except (ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise BadData(f"the reward in {folder} cannot be read: {error}") from error
+        raise DamagedError(f"the reward in {folder} cannot be read: {error}") from error
     params: dict[str, dict[str, np.ndarray]] = {}
     for name, array in tensors.items():
         layer, _, leaf = name.partition(".")
@@ -82,22 +82,22 @@ def expected_shapes(spec: TaskSpec, network: HistoryNetConfig) -> dict[str, dict
 
 
 def read_bounded(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Returns a file's bytes. Raises BadData if it is missing, not a plain file, or larger than `limit`."""
+    """Returns a file's bytes. Raises DamagedError if it is missing, not a plain file, or larger than `limit`."""
     if not path.is_file():
-        raise BadData(f"{path} is missing or not a file")
+        raise DamagedError(f"{path} is missing or not a file")
     if path.stat().st_size > limit:
-        raise BadData(f"{path} has {path.stat().st_size} bytes, more than the {limit} that are plausible")
+        raise DamagedError(f"{path} has {path.stat().st_size} bytes, more than the {limit} that are plausible")
     return path.read_bytes()
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Returns the object in a JSON file. Raises BadData for anything else."""
+    """Returns the object in a JSON file. Raises DamagedError for anything else."""
     try:
         data = json.loads(read_bounded(path, 4 * 2**20))
     except (ValueError, RecursionError) as error:
-        raise BadData(f"{path} is not valid JSON: {error}") from error
+        raise DamagedError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(data, dict):
-        raise BadData(f"{path} must hold an object, not {type(data).__name__}")
+        raise DamagedError(f"{path} must hold an object, not {type(data).__name__}")
     return data
 
 
@@ -105,8 +105,8 @@ def _check_shapes(folder: Path, params: dict, spec: TaskSpec, network: HistoryNe
     expected = expected_shapes(spec, network)
     found = {layer: {leaf: array.shape for leaf, array in leaves.items()} for layer, leaves in params.items()}
     if found != expected:
-        raise BadData(f"the arrays of {folder} do not fit its spec: expected {expected}, found {found}")
+        raise DamagedError(f"the arrays of {folder} do not fit its spec: expected {expected}, found {found}")
     for layer, leaves in params.items():
         for leaf, array in leaves.items():
             if array.dtype != np.float32 or not math.isfinite(float(np.abs(array).sum())):
-                raise BadData(f"array {layer}.{leaf} of {folder} must be finite float32")
+                raise DamagedError(f"array {layer}.{leaf} of {folder} must be finite float32")

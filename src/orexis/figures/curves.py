@@ -1,0 +1,136 @@
+"""Curves: what agents collect over their lifetime, and how a training run went."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from orexis.figures.palette import BLACK, GREY, LEARNED, display_names, paper_style, style_of
+from orexis.figures.table import SourceTable
+from orexis.statistics import bootstrap_interval
+
+COLUMN_WIDTH = 3.5  # inches
+LABEL_POINTS = 7.0  # size of the labels at the right end of the lines
+
+PANELS: dict[str, str] = {
+    "episode_return": "extrinsic return of an episode",
+    "policy_entropy": "entropy of the policies, nats",
+    "lifetime_value_rmse": "lifetime value, RMSE",
+    "theta_norm_p99": "norm of theta, 99th perc.",
+}
+"""The columns of metrics.csv that `training_curve` draws, with their headings."""
+
+
+def learning_curves(tables: Sequence[SourceTable], optimum: float | None, title: str) -> Figure:
+    """Returns the mean extrinsic return of each episode, a line for each table, with 95 % bootstrap bands.
+
+    optimum: what the best agent that knows the task collects in an episode; a thin dashed line. The lines are
+    labelled at their right end, so that no legend is needed. Sized for one column of a paper.
+    """
+    if not tables:
+        raise ValueError("no tables to draw")
+    names = display_names([table.source for table in tables])
+    with paper_style():
+        figure = Figure(figsize=(COLUMN_WIDTH, 2.45))
+        axes = figure.add_axes((0.125, 0.155, 0.6, 0.745))
+        ends: list[tuple[float, str, str]] = []  # height, text, colour of each label
+        for table, name in zip(tables, names, strict=True):
+            style = style_of(table.source)
+            mean = table.extrinsic.mean(axis=0)  # f[E]
+            low, high = bootstrap_interval(table.extrinsic)
+            episodes = np.arange(1, len(mean) + 1)
+            axes.fill_between(
+                episodes, low, high, color=style.color, alpha=0.09 if style.color == BLACK else 0.17, lw=0
+            )
+            axes.plot(episodes, mean, color=style.color, linestyle=style.dashes, label=name)
+            ends.append((float(mean[-10:].mean()), name, style.color))
+        num_episodes = max(table.extrinsic.shape[1] for table in tables)
+        if optimum is not None:
+            axes.axhline(optimum, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="optimum")
+            ends.append((optimum, f"optimum {optimum:.3f}", "#6A6A6A"))
+        axes.set_xlim(1, max(num_episodes, 2))
+        axes.set_xticks([1, *range(10, num_episodes + 1, 10)])
+        axes.set_xlabel("episode of the lifetime")
+        axes.set_ylabel("extrinsic return", labelpad=2)
+        figure.text(0.015, 0.985, title, va="top", fontweight="bold", fontsize=8)
+        _label_ends(axes, ends, axes_points=0.745 * 2.45 * 72)
+    return figure
+
+
+def training_curve(metrics: dict[str, np.ndarray]) -> Figure:
+    """Returns four small panels over the updates of a run: return, entropy, lifetime value error, norm of theta.
+
+    metrics: the columns of metrics.csv, f[rows] each, `update` among them; a missing value is NaN. The rows
+    are drawn pale, their running mean over a twentieth of the run strong.
+    """
+    updates = np.asarray(metrics["update"], np.float64)
+    with paper_style():
+        figure = Figure(figsize=(2 * COLUMN_WIDTH, 1.65), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.04, h_pad=0.03)  # pyright: ignore[reportOptionalMemberAccess]
+        for axes, (column, heading) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+            values = np.asarray(metrics[column], np.float64)
+            alone = len(values) == 1
+            axes.plot(updates, values, color=LEARNED.color, alpha=0.3, linewidth=0.8, marker="o" if alone else "")
+            axes.plot(updates, _running_mean(values, max(1, len(values) // 20)), color=LEARNED.color)
+            axes.set_title(heading, fontsize=7, fontweight="normal")
+            axes.set_xlabel("updates of the reward")
+            axes.locator_params(axis="x", nbins=4, integer=True)
+            axes.locator_params(axis="y", nbins=5)
+            if column in ("lifetime_value_rmse", "theta_norm_p99"):
+                axes.set_ylim(bottom=0)
+    return figure
+
+
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Returns `heights` moved as little as needed to lie at least `gap` apart, in the order they came in.
+
+    Neighbours that are too close become a block, evenly spaced around the mean of where they wanted to be;
+    a block that runs into another is merged with it.
+    """
+    blocks: list[list[int]] = []  # indices into `heights`, from low to high
+
+    def centre(block: list[int]) -> float:
+        return sum(heights[i] for i in block) / len(block)
+
+    for index in sorted(range(len(heights)), key=lambda i: heights[i]):
+        blocks.append([index])
+        while len(blocks) > 1:
+            below, above = blocks[-2], blocks[-1]
+            if centre(above) - centre(below) >= gap * (len(below) + len(above)) / 2:
+                break
+            blocks[-2:] = [below + above]
+    placed = list(heights)
+    for block in blocks:
+        for rank, index in enumerate(block):
+            placed[index] = centre(block) + gap * (rank - (len(block) - 1) / 2)
+    return placed
+
+
+def _label_ends(axes: Axes, ends: list[tuple[float, str, str]], axes_points: float) -> None:
+    """Writes each label beside the right end of its line, nudged apart by at least one line of text."""
+    low, high = axes.get_ylim()
+    gap = 1.25 * LABEL_POINTS / axes_points * (high - low)
+    for (_, text, color), height in zip(ends, spread([end[0] for end in ends], gap), strict=True):
+        axes.annotate(
+            text,
+            (1.0, height),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            color=color,
+            fontsize=LABEL_POINTS,
+            annotation_clip=False,
+        )
+
+
+def _running_mean(values: np.ndarray, width: int) -> np.ndarray:
+    """Returns f[rows], the mean of the last `width` values that are not NaN; NaN where there is none."""
+    known = ~np.isnan(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - width, 0)
+    count = counts[ends] - counts[starts]
+    return np.where(count > 0, (sums[ends] - sums[starts]) / np.maximum(count, 1), np.nan)

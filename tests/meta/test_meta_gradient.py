@@ -1,0 +1,182 @@
+"""The signature test: the meta-gradient equals central finite differences in float64, and is not zero.
+
+On a recorded window nothing that is sampled moves with eta, so L_out is smooth in eta (apart from
+relu's kinks) and its slope can be measured: (L(eta + e·d) − L(eta − e·d)) / 2e along a direction d.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from orexis.agents import actor_critic
+from orexis.optimizers import Adam, AdamState
+from orexis.returns import discounted_returns
+from tests.instances import (
+    AGENTS,
+    LENGTH,
+    OUTER,
+    Instance,
+    loss_and_gradients,
+    make_loss,
+    models,
+    norm,
+    recorded_instance,
+    widen,
+)
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+ENTROPY_COST = 0.1
+STEP = 1e-6
+TOLERANCE = 1e-5
+GROUPS = ("conv", "hidden", "core", "head")
+NUM_DIRECTIONS = 4
+NUM_COORDINATES = 3  # of each array of each group
+
+
+def directions_to_check(params, gradient: np.ndarray) -> list[np.ndarray]:
+    """Returns random unit directions over all parameters, and for each array its steepest coordinates."""
+    rng = np.random.default_rng(0)
+    directions = [d / np.linalg.norm(d) for d in rng.normal(size=(NUM_DIRECTIONS, gradient.size))]
+    indices, _ = ravel_pytree(jax.tree.map(lambda x: jnp.zeros(x.shape), params))
+    _, restore = ravel_pytree(params)
+    numbered = restore(jnp.arange(indices.size, dtype=indices.dtype))
+    assert set(numbered) == set(GROUPS)
+    for array in jax.tree.leaves(numbered):
+        places = np.asarray(array).astype(int).ravel()
+        steepest = places[np.argsort(-np.abs(gradient[places]))][:NUM_COORDINATES]
+        directions.extend(np.eye(gradient.size)[place] for place in steepest)
+    return directions
+
+
+def assert_slopes(loss_of, params, gradient) -> None:
+    """Asserts that `gradient` is the slope of `loss_of` at `params`, in every direction tried, and is not zero."""
+    flat, restore = ravel_pytree(params)
+    flat_gradient = np.asarray(ravel_pytree(gradient)[0])
+    assert flat.dtype == jnp.float64
+    size = np.linalg.norm(flat_gradient)
+    assert size > 1e-2
+    for group in GROUPS:
+        assert norm(gradient[group]) > 1e-4 * size, f"no gradient reaches {group}"
+    for direction in directions_to_check(params, flat_gradient):
+        above, below = (float(loss_of(restore(flat + sign * STEP * direction))) for sign in (1.0, -1.0))
+        measured, claimed = (above - below) / (2 * STEP), float(flat_gradient @ direction)
+        # Rounding alone moves `measured` by about 1e-16 · |L| / STEP, 1e-9: below that a slope cannot be told from 0.
+        np.testing.assert_allclose(measured, claimed, rtol=TOLERANCE, atol=1e-8)
+
+
+@pytest.fixture(params=[1, 2, 3], ids="N={}".format)
+def num_updates(request) -> int:
+    return request.param
+
+
+@pytest.mark.parametrize("agent", ["sgd", "adam-differentiated"])
+def test_the_meta_gradient_equals_finite_differences_and_is_not_zero(agent: str, num_updates: int):
+    instance = widen(recorded_instance(agent))
+    compiled = loss_and_gradients(agent, num_updates)
+    rest = (instance.entering, instance.lifetime, instance.rollouts(num_updates), ENTROPY_COST)
+
+    _, (eta_gradient, _, _) = compiled(instance.eta, instance.phi, *rest)
+
+    assert_slopes(lambda eta: compiled(eta, instance.phi, *rest)[0][0], instance.eta, eta_gradient)
+
+
+class FrozenAdam(Adam):
+    """Adam whose denominators are given: number k divides the k-th update of the window."""
+
+    def __init__(self, learning_rate: float, denominators, first_step):
+        super().__init__(learning_rate)
+        self.denominators, self.first_step = denominators, first_step
+
+    def update(self, grads, state: AdamState, theta):
+        first = jax.tree.map(lambda m, g: self.b1 * m + (1 - self.b1) * g, state.first, grads)
+        step = state.step + 1
+        correction = 1 - self.b1 ** step.astype(float)
+        theta = jax.tree.map(
+            lambda p, m, d: p - self.learning_rate * (m / correction) / d[state.step - self.first_step],
+            theta,
+            first,
+            self.denominators,
+        )
+        return theta, AdamState(step=step, first=first, second=state.second)
+
+
+def denominators_of(instance: Instance, num_updates: int):
+    """Returns sqrt(v̂) + eps of every update of the window at the base eta, stacked along a first axis N."""
+    m = models("adam")
+
+    @jax.jit
+    def second_moments(instance: Instance):
+        state, reward_state = instance.lifetime.agent, instance.lifetime.reward_state
+        moments = []
+        for k in range(num_updates):
+            rollout = instance.lifetime.rollout if k == 0 else jax.tree.map(lambda x: x[k - 1], instance.recorded)
+            rewards, reward_state = m.reward.unroll(instance.eta, reward_state, rollout)
+            state = m.agent.update(state, rollout, rewards, m.reward.returns)
+            moments.append(state.optimizer)
+        return jax.tree.map(lambda *xs: jnp.stack(xs), *moments)
+
+    adam = second_moments(instance)
+    steps = np.asarray(adam.step)
+    return jax.tree.map(
+        lambda v: jnp.stack([jnp.sqrt(v[k] / (1 - 0.999 ** steps[k])) + 1e-8 for k in range(num_updates)]),
+        adam.second,
+    )
+
+
+def test_with_a_stopped_denominator_the_meta_gradient_equals_finite_differences_at_frozen_denominators(
+    num_updates: int, monkeypatch
+):
+    instance = widen(recorded_instance("adam"))
+    rest = (instance.entering, instance.lifetime, instance.rollouts(num_updates), ENTROPY_COST)
+    (loss, _), (eta_gradient, _, _) = loss_and_gradients("adam", num_updates)(instance.eta, instance.phi, *rest)
+
+    denominators = denominators_of(instance, 3)
+    first_step = instance.lifetime.agent.optimizer.step
+    learning_rate = AGENTS["adam"].learning_rate
+    frozen_loss = make_loss(models("adam"), dataclasses.replace(OUTER, window=num_updates))
+
+    @jax.jit
+    def loss_at_frozen_denominators(eta, denominators, phi, rest):
+        frozen = FrozenAdam(learning_rate, denominators, first_step)
+        monkeypatch.setattr(actor_critic, "make_optimizer", lambda config: frozen)
+        return frozen_loss(eta, phi, *rest)[0]
+
+    def frozen_loss_of(eta):
+        return loss_at_frozen_denominators(eta, denominators, instance.phi, rest)
+
+    np.testing.assert_allclose(frozen_loss_of(instance.eta), loss, rtol=1e-12)
+    assert_slopes(frozen_loss_of, instance.eta, eta_gradient)
+
+
+def test_phis_gradient_equals_finite_differences_of_the_value_loss_at_frozen_targets():
+    instance = widen(recorded_instance("sgd"))
+    num_updates, num_rows = 2, 2 * LENGTH
+    rest = (instance.entering, instance.lifetime, instance.rollouts(num_updates), ENTROPY_COST)
+    _, (_, phi_gradient, _) = loss_and_gradients("sgd", num_updates)(instance.eta, instance.phi, *rest)
+
+    value = models().value
+    rollouts = jax.tree.map(
+        lambda first, others: jnp.concatenate([first[None, :LENGTH], others[:num_updates, :LENGTH]]).reshape(
+            -1, *first.shape[1:]
+        ),
+        instance.lifetime.rollout,
+        instance.recorded,
+    )
+    assert bool(jnp.all(rollouts.in_lifetime == 1.0))
+
+    @jax.jit
+    def values_of(phi):
+        return value.unroll(phi, instance.lifetime.value_state, rollouts, num_rows)[0]
+
+    base = values_of(instance.phi)
+    targets = discounted_returns(rollouts.reward, OUTER.discount * rollouts.lifetime_goes_on, base[-1])
+
+    def value_loss_of(phi):  # c_v · ½ Σ (V − G)² over R_0 and R_1: the lifetime goes on, so R_2 waits for its returns
+        return OUTER.value_cost * 0.5 * jnp.sum(jnp.square(values_of(phi)[:num_rows] - targets[:num_rows]))
+
+    assert_slopes(value_loss_of, instance.phi, phi_gradient)
