@@ -14,12 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from orexis.agents.actor_critic import ActorCritic
-from orexis.config import AgentConfig, HistoryNetConfig, OuterConfig, PolicyNetConfig
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, TaskSpec
 from orexis.meta.lifetime import begin_lifetime
 from orexis.meta.outer import outer_loss
+from orexis.meta.parts import Parts, make_parts
 from orexis.meta.rollout import collect
-from orexis.rewards.learned import LearnedReward, LifetimeValue
 from orexis.tasks.abc import RandomABC
 from orexis.types import Lifetime, PyTree, Rollout
 
@@ -55,24 +54,10 @@ def small_task(episodes: int = 50) -> RandomABC:
     return RandomABC(drawing=SMALL_MAP, time_limit=4, episodes=episodes)
 
 
-@dataclasses.dataclass(frozen=True)
-class Models:
-    """The players of a window."""
-
-    task: RandomABC
-    agent: ActorCritic
-    reward: LearnedReward
-    value: LifetimeValue
-
-
-def models(agent: str = "sgd", episodes: int = 50, history_net: HistoryNetConfig = HISTORY_NET) -> Models:
-    task = small_task(episodes)
-    return Models(
-        task=task,
-        agent=ActorCritic(task.spec, AGENTS[agent]),
-        reward=LearnedReward(task.spec, history_net),
-        value=LifetimeValue(task.spec, history_net),
-    )
+def small_parts(agent: str = "sgd", episodes: int = 50) -> Parts:
+    """Returns the plain makings of a window, small."""
+    config = MetaConfig(agent=AGENTS[agent], reward=HISTORY_NET, outer=OUTER)
+    return make_parts(small_task(episodes), config, "dense")
 
 
 @jax.tree_util.register_dataclass
@@ -110,42 +95,63 @@ def jitter(tree: PyTree, key: jax.Array, scale: float = 0.1) -> PyTree:
     return restore(flat + scale * jax.random.normal(key, flat.shape))
 
 
-def act_through_window(m: Models, eta: PyTree, lifetime: Lifetime, keys: jax.Array) -> Rollout:
+def act_through_window(parts: Parts, eta: PyTree, lifetime: Lifetime, keys: jax.Array) -> Rollout:
     """Returns R_1..R_N, one for each key, acted live by theta_1..theta_N."""
 
     def live_one_update(carry, key: jax.Array):
         agent_state, reward_state, rollout, world = carry
-        rewards, reward_state = m.reward.unroll(eta, reward_state, rollout)
-        agent_state = m.agent.update(agent_state, rollout, rewards, m.reward.returns)
-        _, world, rollout, _ = collect(m.task, m.agent, agent_state, world, key)
+        rewards, reward_state = parts.reward.unroll(eta, reward_state, rollout)
+        agent_state = parts.agent.update(agent_state, rollout, rewards, parts.reward.returns)
+        _, world, rollout, _ = collect(parts.task, parts.agent, agent_state, world, key)
         return (agent_state, reward_state, rollout, world), rollout
 
     start = (lifetime.agent, lifetime.reward_state, lifetime.rollout, lifetime.world)
     return jax.lax.scan(live_one_update, start, keys)[1]
 
 
-@functools.cache
-def recorded_instance(agent: str = "sgd", seed: int = 0) -> Instance:
+def recorded_instance(agent: str = "sgd") -> Instance:
     """Returns a lifetime that is one window old, and the window that it lived next, in float32 as NumPy arrays."""
-    m = models(agent)
+    return _record(agent.partition("-")[0])  # both kinds of Adam judge the same window
+
+
+@functools.cache
+def _record(agent: str, seed: int = 0) -> Instance:
+    parts = small_parts(agent)
 
     @jax.jit
     def make(key: jax.Array) -> Instance:
         keys = jax.random.split(key, 6)
-        eta, phi = jitter(m.reward.init(keys[0]), keys[1]), jitter(m.value.init(keys[2]), keys[3])
+        eta, phi = jitter(parts.reward.init(keys[0]), keys[1]), jitter(parts.value.init(keys[2]), keys[3])
         zero = jnp.zeros((), jnp.int32)
-        newborn = begin_lifetime(m.task, m.agent, m.reward, m.value, eta, seed, zero, zero, zero)
+        newborn = begin_lifetime(parts, eta, seed, zero, zero, zero)
         theta = jitter(newborn.agent.theta, keys[4])
         newborn = dataclasses.replace(newborn, agent=dataclasses.replace(newborn.agent, theta=theta))
-        _, (lifetime, _) = outer_loss(
-            m.task, m.agent, m.reward, m.value, OUTER, eta, phi, newborn, jnp.zeros(()), keys[5]
-        )
+        _, (lifetime, _) = outer_loss(parts, OUTER, eta, phi, newborn, jnp.zeros(()), keys[5])
         acting = jax.random.split(jax.random.fold_in(key, 1), MAX_UPDATES)
-        recorded = act_through_window(m, eta, lifetime, acting)
+        recorded = act_through_window(parts, eta, lifetime, acting)
         return Instance(eta=eta, phi=phi, lifetime=lifetime, recorded=recorded)
 
     with jax.enable_x64(False):
         return jax.tree.map(np.asarray, make(jax.random.key(seed)))
+
+
+def random_rollout(seed: int, length: int, spec: TaskSpec) -> Rollout:
+    """Returns a rollout of noise, NumPy arrays: for functions that do not care where a rollout came from."""
+    rng = np.random.default_rng(seed)
+
+    def noise(*shape: int) -> np.ndarray:
+        return rng.normal(size=shape).astype(np.float32)
+
+    return Rollout(
+        observation=noise(length + 1, *spec.observation_shape),
+        arrival=noise(length, *spec.observation_shape),
+        action=rng.integers(0, spec.num_actions, length).astype(np.int32),
+        reward=noise(length),
+        episode_goes_on=rng.integers(0, 2, length).astype(np.float32),
+        lifetime_goes_on=np.ones(length, np.float32),
+        in_lifetime=np.ones(length, np.float32),
+        value=noise(length + 1),
+    )
 
 
 def widen(tree: PyTree) -> PyTree:
@@ -153,7 +159,7 @@ def widen(tree: PyTree) -> PyTree:
     return jax.tree.map(lambda x: jnp.asarray(x, jnp.float64 if x.dtype == np.float32 else x.dtype), tree)
 
 
-def make_loss(m: Models, config: OuterConfig) -> Callable[..., tuple[jax.Array, tuple]]:
+def make_loss(parts: Parts, config: OuterConfig) -> Callable[..., tuple[jax.Array, tuple]]:
     """Returns the outer loss as a function (eta, phi, entering, lifetime, recorded, entropy_cost)."""
 
     def loss(eta, phi, entering: Entering, lifetime: Lifetime, recorded: Rollout, entropy_cost: jax.Array):
@@ -164,7 +170,7 @@ def make_loss(m: Models, config: OuterConfig) -> Callable[..., tuple[jax.Array, 
             value_state=entering.value_state,
         )
         key = jax.random.key(0)  # nothing is sampled in a recorded window
-        return outer_loss(m.task, m.agent, m.reward, m.value, config, eta, phi, lifetime, entropy_cost, key, recorded)
+        return outer_loss(parts, config, eta, phi, lifetime, entropy_cost, key, recorded)
 
     return loss
 
@@ -173,7 +179,7 @@ def make_loss(m: Models, config: OuterConfig) -> Callable[..., tuple[jax.Array, 
 def loss_and_gradients(agent: str, num_updates: int) -> Callable[..., tuple[tuple, tuple]]:
     """Returns the compiled ((loss, aux), gradients of eta, phi and entering) of a recorded window."""
     config = dataclasses.replace(OUTER, window=num_updates)
-    loss = make_loss(models(agent), config)
+    loss = make_loss(small_parts(agent), config)
     return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True, allow_int=True))
 
 

@@ -74,7 +74,7 @@ class HistoryNetConfig:
     num_units: int = 64
     conv_gain: float = 3.0  # open; as theta's, for the same reason
     hidden_gain: float = 2.0
-    head_gain: float = 0.1
+    head_gain: float = 1.0  # open; 0.1 costs 500 updates before rewards are large enough to matter
 
     def __post_init__(self) -> None:
         _one_of(self, "history", "lstm", "none")
@@ -123,18 +123,17 @@ class OuterConfig:
     objective: Literal["lifetime", "episode"] = "lifetime"  # 'episode': the ablation of figure 7
     window: int = 5  # N, "outer unroll length"
     discount: float = 0.99  # gamma
-    reward_learning_rate: Schedule = Schedule(1e-3, 1e-3)  # alpha'
+    reward_learning_rate: Schedule = Schedule(2e-3, 2e-4, 12000, begin=1000)  # alpha', the paper's: 1e-3 constant
     value_learning_rate: float = 1e-3  # alpha'
-    entropy_cost: Schedule = Schedule(0.12, 0.01, 4000)  # open
+    entropy_cost: Schedule = Schedule(0.12, 0.005, 16000)  # open
     value_cost: float = 0.5  # open
-    average_decay: float = 0.999  # per update, of the averaged eta that becomes the artefact; open
+    average_power: float = 4.0  # open; the artefact is eta averaged over about the last 1/(power + 1) of all updates
 
     def __post_init__(self) -> None:
         _one_of(self, "objective", "lifetime", "episode")
         _positive(self, "window", "value_learning_rate")
-        _not_negative(self, "value_cost")
+        _not_negative(self, "value_cost", "average_power")
         _require(0.0 <= self.discount <= 1.0, f"discount must be in [0, 1], not {self.discount}")
-        _require(0.0 <= self.average_decay < 1.0, f"average_decay must be in [0, 1), not {self.average_decay}")
 
 
 @dataclasses.dataclass(frozen=True)

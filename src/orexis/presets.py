@@ -8,6 +8,11 @@ import re
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
 
 RANDOM_ABC = MetaConfig()
+EMPTY_ROOMS = MetaConfig(agent=AgentConfig(rollout_length=8, entropy_cost=0.01, optimizer="sgd", learning_rate=0.1))
+NONSTATIONARY_ABC = MetaConfig(
+    agent=AgentConfig(rollout_length=4, entropy_cost=0.05, optimizer="sgd", learning_rate=0.1)
+)
+KEY_BOX = MetaConfig(agent=AgentConfig(rollout_length=16, entropy_cost=0.01, optimizer="adam", learning_rate=0.001))
 
 _PROBE = MetaConfig(
     agent=AgentConfig(net=PolicyNetConfig(num_filters=4, num_hidden=16)),
@@ -17,7 +22,10 @@ _PROBE = MetaConfig(
 )
 
 PRESETS: dict[str, MetaConfig] = {
+    "empty-rooms": EMPTY_ROOMS,
     "random-abc": RANDOM_ABC,
+    "nonstationary-abc": NONSTATIONARY_ABC,
+    "key-box": KEY_BOX,
     "bandit": _PROBE,
     "delayed": _PROBE,
     "constant": _PROBE,

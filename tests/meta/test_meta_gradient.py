@@ -5,6 +5,7 @@ relu's kinks) and its slope can be measured: (L(eta + e·d) − L(eta − e·d))
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +16,18 @@ from jax.flatten_util import ravel_pytree
 from orexis.agents import actor_critic
 from orexis.optimizers import Adam, AdamState
 from orexis.returns import discounted_returns
+from orexis.types import Rollout
 from tests.instances import (
     AGENTS,
     LENGTH,
+    MAX_UPDATES,
     OUTER,
     Instance,
     loss_and_gradients,
     make_loss,
-    models,
     norm,
     recorded_instance,
+    small_parts,
     widen,
 )
 
@@ -105,26 +108,28 @@ class FrozenAdam(Adam):
         return theta, AdamState(step=step, first=first, second=state.second)
 
 
-def denominators_of(instance: Instance, num_updates: int):
-    """Returns sqrt(v̂) + eps of every update of the window at the base eta, stacked along a first axis N."""
-    m = models("adam")
+@functools.cache
+def recorded_denominators():
+    """Returns sqrt(v̂) + eps of every update of the recorded window at the base eta, stacked along a first axis N."""
+    parts, instance = small_parts("adam"), widen(recorded_instance("adam"))
 
     @jax.jit
     def second_moments(instance: Instance):
-        state, reward_state = instance.lifetime.agent, instance.lifetime.reward_state
-        moments = []
-        for k in range(num_updates):
-            rollout = instance.lifetime.rollout if k == 0 else jax.tree.map(lambda x: x[k - 1], instance.recorded)
-            rewards, reward_state = m.reward.unroll(instance.eta, reward_state, rollout)
-            state = m.agent.update(state, rollout, rewards, m.reward.returns)
-            moments.append(state.optimizer)
-        return jax.tree.map(lambda *xs: jnp.stack(xs), *moments)
+        def update(carry, rollout: Rollout):
+            agent_state, reward_state = carry
+            rewards, reward_state = parts.reward.unroll(instance.eta, reward_state, rollout)
+            agent_state = parts.agent.update(agent_state, rollout, rewards, parts.reward.returns)
+            return (agent_state, reward_state), agent_state.optimizer
+
+        first, rest = instance.lifetime.rollout, instance.rollouts(MAX_UPDATES - 1)
+        paid = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), first, rest)  # R_0..R_{N-1}
+        return jax.lax.scan(update, (instance.lifetime.agent, instance.lifetime.reward_state), paid)[1]
 
     adam = second_moments(instance)
     steps = np.asarray(adam.step)
     return jax.tree.map(
-        lambda v: jnp.stack([jnp.sqrt(v[k] / (1 - 0.999 ** steps[k])) + 1e-8 for k in range(num_updates)]),
-        adam.second,
+        lambda v: np.stack([np.sqrt(v[k] / (1 - 0.999**step)) + 1e-8 for k, step in enumerate(steps)]),
+        jax.tree.map(np.asarray, adam.second),
     )
 
 
@@ -135,10 +140,10 @@ def test_with_a_stopped_denominator_the_meta_gradient_equals_finite_differences_
     rest = (instance.entering, instance.lifetime, instance.rollouts(num_updates), ENTROPY_COST)
     (loss, _), (eta_gradient, _, _) = loss_and_gradients("adam", num_updates)(instance.eta, instance.phi, *rest)
 
-    denominators = denominators_of(instance, 3)
+    denominators = jax.tree.map(jnp.asarray, recorded_denominators())
     first_step = instance.lifetime.agent.optimizer.step
     learning_rate = AGENTS["adam"].learning_rate
-    frozen_loss = make_loss(models("adam"), dataclasses.replace(OUTER, window=num_updates))
+    frozen_loss = make_loss(small_parts("adam"), dataclasses.replace(OUTER, window=num_updates))
 
     @jax.jit
     def loss_at_frozen_denominators(eta, denominators, phi, rest):
@@ -159,7 +164,7 @@ def test_phis_gradient_equals_finite_differences_of_the_value_loss_at_frozen_tar
     rest = (instance.entering, instance.lifetime, instance.rollouts(num_updates), ENTROPY_COST)
     _, (_, phi_gradient, _) = loss_and_gradients("sgd", num_updates)(instance.eta, instance.phi, *rest)
 
-    value = models().value
+    value = small_parts().value
     rollouts = jax.tree.map(
         lambda first, others: jnp.concatenate([first[None, :LENGTH], others[:num_updates, :LENGTH]]).reshape(
             -1, *first.shape[1:]

@@ -9,6 +9,7 @@ from orexis.config import AgentConfig, TaskSpec
 from orexis.losses import entropy_loss, policy_gradient_loss, value_loss
 from orexis.networks import policy
 from orexis.networks.policy import Theta
+from orexis.networks.sight import DIRECT, Sight
 from orexis.optimizers import Adam, InnerOptimizer, Sgd
 from orexis.returns import discounted_returns
 from orexis.rewards.base import Returns
@@ -35,6 +36,8 @@ class ActorCritic:
 
     spec: TaskSpec
     config: AgentConfig
+    sight: Sight = DIRECT  # how observations are stored in rollouts
+    grows = False  # the state keeps its shapes from update to update
 
     @property
     def rollout_length(self) -> int:
@@ -49,7 +52,7 @@ class ActorCritic:
         self, state: ActorCriticState, observation: jax.Array, last: Last, key: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array, ActorCriticState]:
         del last
-        logits, value = policy.apply(state.theta, observation)
+        logits, value = policy.apply(state.theta, observation, self.sight)
         return jax.random.categorical(key, logits), value, logits, state
 
     def update(
@@ -67,27 +70,53 @@ class ActorCritic:
         through the value target, and to the incoming theta (second order); not to recorded values.
         """
         config = self.config
-        recorded = jax.lax.stop_gradient(rollout.value)
-        targets = discounted_returns(rewards, returns.discounts(rollout, config.discount), recorded[-1])
-        advantages = targets - recorded[:-1]
+        targets, advantages = inner_targets(rollout, rewards, returns, config)
 
         def inner_loss(theta: Theta) -> tuple[jax.Array, jax.Array]:
-            logits, values = policy.apply(theta, rollout.observation[:-1])
-            mask = rollout.in_lifetime
-            loss = (
-                policy_gradient_loss(logits, rollout.action, advantages, mask)
-                + config.entropy_cost * entropy_loss(logits, mask)
-                + config.value_cost * value_loss(values, targets, mask)
-            )
-            return loss, logits
+            logits, values = policy.apply(theta, rollout.observation[:-1], self.sight)
+            return rollout_loss(logits, values, rollout, targets, advantages, config), logits
 
         grads, logits = jax.grad(inner_loss, has_aux=True)(state.theta)
         theta, optimizer = make_optimizer(config).update(grads, state.optimizer, state.theta)
         return ActorCriticState(theta=theta, optimizer=optimizer), logits
 
+    def begin_window(self, state: ActorCriticState) -> ActorCriticState:
+        """Returns the state in the form in which a window's updates are done: here, as it is."""
+        return state
+
+    def end_window(self, state: ActorCriticState) -> ActorCriticState:
+        """Returns the state as it is carried from window to window."""
+        return state
+
     def logits(self, state: ActorCriticState, observations: jax.Array) -> jax.Array:
-        """Returns the policy's logits f32[..., A] on observations f32[..., H, W, C]."""
-        return policy.apply(state.theta, observations)[0]
+        """Returns the policy's logits f32[..., A] on observations."""
+        return policy.apply(state.theta, observations, self.sight)[0]
+
+
+def inner_targets(
+    rollout: Rollout, rewards: jax.Array, returns: Returns, config: AgentConfig
+) -> tuple[jax.Array, jax.Array]:
+    """Returns G f32[T] and the advantages G − v_rec f32[T]; gradients flow to `rewards`, not to recorded values."""
+    recorded = jax.lax.stop_gradient(rollout.value)
+    targets = discounted_returns(rewards, returns.discounts(rollout, config.discount), recorded[-1])
+    return targets, targets - recorded[:-1]
+
+
+def rollout_loss(
+    logits: jax.Array,
+    values: jax.Array,
+    rollout: Rollout,
+    targets: jax.Array,
+    advantages: jax.Array,
+    config: AgentConfig,
+) -> jax.Array:
+    """Returns L_in, the actor-critic loss of one rollout, summed over the steps inside the lifetime."""
+    mask = rollout.in_lifetime
+    return (
+        policy_gradient_loss(logits, rollout.action, advantages, mask)
+        + config.entropy_cost * entropy_loss(logits, mask)
+        + config.value_cost * value_loss(values, targets, mask)
+    )
 
 
 def theta_norm(state: ActorCriticState) -> jax.Array:

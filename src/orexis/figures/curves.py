@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.textpath import TextPath
 
 from orexis.figures.palette import BLACK, GREY, LEARNED, display_names, paper_style, style_of
 from orexis.figures.table import SourceTable
@@ -33,7 +35,7 @@ def learning_curves(tables: Sequence[SourceTable], optimum: float | None, title:
     names = display_names([table.source for table in tables])
     with paper_style():
         figure = Figure(figsize=(COLUMN_WIDTH, 2.45))
-        axes = figure.add_axes((0.125, 0.155, 0.6, 0.745))
+        axes = figure.add_axes((0.125, 0.155, 0.6, 0.745))  # made as wide as the labels allow, below
         ends: list[tuple[float, str, str]] = []  # height, text, colour of each label
         for table, name in zip(tables, names, strict=True):
             style = style_of(table.source)
@@ -54,6 +56,8 @@ def learning_curves(tables: Sequence[SourceTable], optimum: float | None, title:
         axes.set_xlabel("episode of the lifetime")
         axes.set_ylabel("extrinsic return", labelpad=2)
         figure.text(0.015, 0.985, title, va="top", fontweight="bold", fontsize=8)
+        labels = max(TextPath((0, 0), text, size=LABEL_POINTS).get_extents().x1 for _, text, _ in ends)  # points
+        axes.set_position((0.125, 0.155, 0.875 - (labels + 8) / (72 * COLUMN_WIDTH), 0.745))
         _label_ends(axes, ends, axes_points=0.745 * 2.45 * 72)
     return figure
 
@@ -66,8 +70,7 @@ def training_curve(metrics: dict[str, np.ndarray]) -> Figure:
     """
     updates = np.asarray(metrics["update"], np.float64)
     with paper_style():
-        figure = Figure(figsize=(2 * COLUMN_WIDTH, 1.65), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.04, h_pad=0.03)  # pyright: ignore[reportOptionalMemberAccess]
+        figure = Figure(figsize=(2 * COLUMN_WIDTH, 1.65), layout=ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.03))
         for axes, (column, heading) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
             values = np.asarray(metrics[column], np.float64)
             alone = len(values) == 1
@@ -78,7 +81,7 @@ def training_curve(metrics: dict[str, np.ndarray]) -> Figure:
             axes.locator_params(axis="x", nbins=4, integer=True)
             axes.locator_params(axis="y", nbins=5)
             if column in ("lifetime_value_rmse", "theta_norm_p99"):
-                axes.set_ylim(bottom=0)
+                axes.set_ylim(0, 1.15 * max(float(np.nanmax(values, initial=0.0)), 1e-6))
     return figure
 
 

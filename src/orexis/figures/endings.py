@@ -71,18 +71,16 @@ def count_endings(table: SourceTable) -> list[EndingRow]:
 
 
 def endings_in_words(rows: Sequence[EndingRow]) -> str:
-    """Returns what the rows of one source say: how often the better object was the end of late episodes, and B."""
+    """Returns what the rows of one source say: how often late episodes ended at the better object, and any at B."""
     first, last = rows[0].phase, rows[-1].phase
     found = []
     for group, better in ((GROUPS[0], "A"), (GROUPS[2], "C")):
         for row in rows:
             if row.group == group and row.phase == last:
-                found.append(f"at {better} in {100 * row.shares[better]:.0f} % of those in lifetimes with {group}")
-    where = f"In episodes {last} the agents ended {' and '.join(found)}. " if found else ""
-    shunned = [
-        f"{100 * _overall(rows, phase, 'B'):.1f} % of episodes {phase}" for phase in dict.fromkeys((first, last))
-    ]
-    return f"{where}B was the end of {' and '.join(shunned)}."
+                found.append(f"{100 * row.shares[better]:.0f} % at {better} where {group.replace(' ', ' is ', 1)}")
+    late = f"Of episodes {last}, {' and '.join(found)}. " if found else ""
+    at_b = [f"{100 * _overall(rows, phase, 'B'):.1f} % of episodes {phase}" for phase in dict.fromkeys((first, last))]
+    return f"{late}B was the end of {' and '.join(at_b)}."
 
 
 def endings_figure(rows: Sequence[EndingRow]) -> Figure:

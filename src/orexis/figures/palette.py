@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
+from typing import Any
 
 import matplotlib
 
@@ -40,7 +41,7 @@ STYLES: dict[str, SourceStyle] = {
 ENDING_COLORS: dict[str, str] = {"A": SKY, "B": VERMILLION, "C": YELLOW, "nowhere": PALE}
 """Of the ways in which an episode of ABC World can end."""
 
-_RC = {
+_RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 7.5,
     "axes.titlesize": 8.0,

@@ -16,11 +16,12 @@ _ZOOM = 1.6  # a picture made for a column of print is shown this much larger
 
 @dataclasses.dataclass(frozen=True)
 class ReportTable:
-    """A table; every cell is text. The first column holds names, the others numbers."""
+    """A table; every cell is text."""
 
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    num_names: int = 1  # columns on the left that hold names; the others hold numbers and are set to the right
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -30,12 +31,13 @@ class ReportTable:
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A heading, what there is to say, and a picture if there is one."""
+    """A heading, what there is to say, a table and a picture if there are any."""
 
     heading: str
     paragraphs: tuple[str, ...]  # plain text; `words in backticks` are shown as code
     png: bytes | None = None
     caption: str = ""  # says what the picture shows, also to those who cannot see it
+    table: ReportTable | None = None
 
 
 def build_report(
@@ -71,6 +73,8 @@ def build_report(
 
 def _section(section: Section) -> str:
     parts = [f"<h2>{_text(section.heading)}</h2>", *(f"<p>{_text(paragraph)}</p>" for paragraph in section.paragraphs)]
+    if section.table is not None:
+        parts.append(_table(section.table))
     if section.png is not None:
         parts.append(_figure(section.png, section.caption))
     return f"<section>\n{chr(10).join(parts)}\n</section>"
@@ -84,9 +88,14 @@ def _figure(png: bytes, caption: str) -> str:
 
 
 def _table(table: ReportTable) -> str:
-    header = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in table.header)
+    sides = ["name" if column < table.num_names else "number" for column in range(len(table.header))]
+    header = "".join(
+        f'<th scope="col" class="{side}">{_text(cell)}</th>' for side, cell in zip(sides, table.header, strict=True)
+    )
     rows = "\n".join(
-        f'<tr><th scope="row">{_text(row[0])}</th>{"".join(f"<td>{_text(cell)}</td>" for cell in row[1:])}</tr>'
+        "<tr>"
+        + "".join(f'<td class="{side}">{_text(cell)}</td>' for side, cell in zip(sides, row, strict=True))
+        + "</tr>"
         for row in table.rows
     )
     caption = f"<caption>{_text(table.caption)}</caption>"
@@ -123,11 +132,10 @@ figcaption { margin-top: 0.5rem; max-width: 46rem; }
 caption { padding-bottom: 0.45rem; }
 .scroll { overflow-x: auto; margin: 1.2rem 0; }
 table { border-collapse: collapse; font-size: 0.94rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.34rem 0.95rem 0.34rem 0; text-align: right; white-space: nowrap;
-  border-bottom: 1px solid var(--line); }
-th:first-child { text-align: left; }
+th, td { padding: 0.34rem 1.3rem 0.34rem 0; white-space: nowrap; border-bottom: 1px solid var(--line); }
+.name { text-align: left; }
+.number { text-align: right; }
 thead th { color: var(--soft); font-weight: 600; border-bottom: 2px solid var(--line); }
-tbody th { font-weight: 500; }
 code { font: 0.9em ui-monospace, "SF Mono", Menlo, Consolas, monospace; background: var(--card);
   padding: 0.1em 0.35em; border-radius: 4px; overflow-wrap: anywhere; }
 @media print { main { max-width: none; padding: 0; } section { break-inside: avoid; } }

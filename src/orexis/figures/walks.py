@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -11,6 +12,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 from orexis.figures.palette import paper_style
 
 COLORS = "PuOr_r"  # purple below zero, orange above: safe for the colour blind, and not the colours of the sources
+WEAKEST = 0.1  # the colours end here at the least, so that a reward that pays next to nothing looks pale
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +48,8 @@ def walks_figure(table: WalkTable) -> Figure:
     """Returns a grid of rooms, a column for each episode: arrows to the objects, coloured by what they are paid."""
     num_rows, num_columns = len(table.rows), max(len(row) for row in table.rows)
     largest = max(abs(paid) for row in table.rows for panel in row for paid in panel.sums.values())
-    scale = ScalarMappable(Normalize(-max(largest, 1e-6), max(largest, 1e-6)), COLORS)
+    end = max(largest, WEAKEST)
+    scale = ScalarMappable(Normalize(-end, end), COLORS)
     with paper_style():
         figure = Figure(figsize=(1.78 * num_columns + 0.95, 2.02 * num_rows + 0.1))
         grid = figure.subplots(num_rows, num_columns, squeeze=False)
@@ -57,7 +60,7 @@ def walks_figure(table: WalkTable) -> Figure:
                 _draw_walk(axes, table, name, paid, scale, boldly=name == panel.favourite)
         bar = figure.colorbar(scale, cax=figure.add_axes((0.885, 0.16, 0.018, 0.68)))
         bar.set_label("sum of intrinsic rewards", labelpad=1)
-        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+        bar.outline.set_visible(False)
     return figure
 
 
@@ -114,12 +117,12 @@ def _draw_walk(axes: Axes, table: WalkTable, name: str, paid: float, scale: Scal
     axes.add_patch(
         FancyArrowPatch(
             tail, tip, arrowstyle="simple,head_width=9,head_length=8,tail_width=4.2", shrinkA=0, shrinkB=0,
-            facecolor=scale.to_rgba(paid), edgecolor="#333333", linewidth=0.6, zorder=3,
+            facecolor=scale.to_rgba(np.array(paid)), edgecolor="#333333", linewidth=0.6, zorder=3,
         )
     )  # fmt: skip
     beside = (column_0 + 0.5 + 1.96 * _sign(right), row_0 + 0.5 + 0.98 * _sign(down))
     axes.text(
-        *beside, f"{paid:+.2f}".replace("-", "−"), ha="center", va="center", fontsize=7.5,
+        *beside, f"{round(paid, 2) + 0.0:+.2f}".replace("-", "−"), ha="center", va="center", fontsize=7.0,
         fontweight="bold" if boldly else "normal", zorder=5,
     )  # fmt: skip
 

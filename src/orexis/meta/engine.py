@@ -9,7 +9,8 @@ wide batch. The gradient of a shard is the sum over its chunks; shards are added
 """
 
 import dataclasses
-from typing import Any, cast
+import functools
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +18,11 @@ import numpy as np
 import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orexis.agents.actor_critic import ActorCritic, theta_norm
+from orexis.agents.actor_critic import theta_norm
 from orexis.config import MetaConfig, Schedule
 from orexis.meta.lifetime import begin_lifetime, window_key
 from orexis.meta.outer import WindowMetrics, outer_loss
-from orexis.rewards.learned import LearnedReward, LifetimeValue
+from orexis.meta.parts import Parts, make_parts
 from orexis.tasks.base import Task
 from orexis.types import Lifetime, PyTree, record
 
@@ -37,7 +38,7 @@ class Learner:
     phi: PyTree
     eta_optimizer: PyTree
     phi_optimizer: PyTree
-    eta_average: PyTree  # Σ decay-weighted eta; divide by 1 − decay^update, see `averaged_eta`
+    eta_average: PyTree  # of eta over the latest updates, see `averaged`: what becomes the artefact
 
 
 @record
@@ -88,6 +89,7 @@ class Engine:
     seed: int
     mesh: Mesh
     chunk: int = 8
+    engine: Literal["fast", "dense"] = "fast"
 
     def __post_init__(self) -> None:
         per_device, rest = divmod(self.config.lifetimes, self.mesh.size)
@@ -98,17 +100,10 @@ class Engine:
             chunk -= 1
         object.__setattr__(self, "chunk", chunk)
 
-    @property
-    def agent(self) -> ActorCritic:
-        return ActorCritic(self.task.spec, self.config.agent)
-
-    @property
-    def reward(self) -> LearnedReward:
-        return LearnedReward(self.task.spec, self.config.reward)
-
-    @property
-    def value(self) -> LifetimeValue:
-        return LifetimeValue(self.task.spec, self.config.reward)
+    @functools.cached_property
+    def parts(self) -> Parts:
+        """What a window is made of."""
+        return make_parts(self.task, self.config, self.engine)
 
     def init(self) -> TrainState:
         """Returns the state before the first update; the first generation is staggered over the lifetime."""
@@ -137,39 +132,26 @@ class Engine:
 
         A scan over chunks: one chunk's forward and backward pass at a time stays in cache.
         """
-        entropy_cost = scheduled(self.config.outer.entropy_cost, learner.update)
+        parts, entropy_cost = self.parts, scheduled(self.config.outer.entropy_cost, learner.update)
+        prepared, pull_back = jax.vjp(parts.prepare, learner.eta, learner.phi)
 
         def chunk_loss(networks: tuple[PyTree, PyTree], chunk: Lifetime):
             def lifetime_loss(lifetime: Lifetime):
                 return outer_loss(
-                    self.task,
-                    self.agent,
-                    self.reward,
-                    self.value,
-                    self.config.outer,
-                    *networks,
-                    lifetime,
-                    entropy_cost,
-                    window_key(self.seed, lifetime),
+                    parts, self.config.outer, *networks, lifetime, entropy_cost, window_key(self.seed, lifetime)
                 )
 
             losses, (following, metrics) = jax.vmap(lifetime_loss)(chunk)
             return jnp.sum(losses), (following, jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics))
 
         def add_chunk(total, chunk: Lifetime):
-            grads, (following, metrics) = jax.grad(chunk_loss, has_aux=True)((learner.eta, learner.phi), chunk)
+            grads, (following, metrics) = jax.grad(chunk_loss, has_aux=True)(prepared, chunk)
             return jax.tree.map(jnp.add, total, (grads, metrics)), following
 
         chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
-        zeros = jax.tree.map(
-            lambda x: jnp.zeros(x.shape, x.dtype),
-            jax.eval_shape(
-                lambda c: jax.grad(chunk_loss, has_aux=True)((learner.eta, learner.phi), c),
-                jax.tree.map(lambda x: x[0], chunks),
-            ),
-        )
-        (grads, metrics), following = jax.lax.scan(add_chunk, (zeros[0], zeros[1][1]), chunks)
-        return grads, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), following), metrics
+        zeros = (jax.tree.map(jnp.zeros_like, prepared), WindowMetrics.zero())
+        (grads, metrics), following = jax.lax.scan(add_chunk, zeros, chunks)
+        return pull_back(grads), jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), following), metrics
 
     def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
         return optax.scale_by_adam(), optax.scale_by_adam()
@@ -177,7 +159,7 @@ class Engine:
     def _init(self) -> TrainState:
         num = self.config.lifetimes
         key_eta, key_phi = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), num + 1))
-        eta, phi = self.reward.init(key_eta), self.value.init(key_phi)
+        eta, phi = self.parts.reward.init(key_eta), self.parts.value.init(key_phi)
         eta_adam, phi_adam = self._optimizers()
         learner = Learner(
             update=jnp.zeros((), jnp.int32),
@@ -185,7 +167,7 @@ class Engine:
             phi=phi,
             eta_optimizer=eta_adam.init(eta),
             phi_optimizer=phi_adam.init(phi),
-            eta_average=jax.tree.map(jnp.zeros_like, eta),
+            eta_average=jax.tree.map(jnp.copy, eta),
         )
         slots = jnp.arange(num, dtype=jnp.int32)
         episodes = slots * self.task.spec.episodes_per_lifetime // num
@@ -193,7 +175,7 @@ class Engine:
         return TrainState(learner=learner, lifetimes=begin(slots, episodes))
 
     def _begin(self, eta: PyTree, slot: jax.Array, generation: jax.Array, episode: jax.Array) -> Lifetime:
-        return begin_lifetime(self.task, self.agent, self.reward, self.value, eta, self.seed, slot, generation, episode)
+        return begin_lifetime(self.parts, eta, self.seed, slot, generation, episode)
 
     def _replace_finished(self, eta: PyTree, lifetimes: Lifetime) -> Lifetime:
         """Returns `lifetimes` with every finished one replaced by a newborn.
@@ -223,16 +205,15 @@ class Engine:
         phi_step, phi_optimizer = phi_adam.update(phi_grad, learner.phi_optimizer)
         eta = jax.tree.map(lambda p, u: p - reward_lr * u, learner.eta, eta_step)
         phi = jax.tree.map(lambda p, u: p - outer.value_learning_rate * u, learner.phi, phi_step)
-        decay = outer.average_decay
         stepped = Learner(
             update=learner.update + 1,
             eta=eta,
             phi=phi,
             eta_optimizer=eta_optimizer,
             phi_optimizer=phi_optimizer,
-            eta_average=jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, learner.eta_average, eta),
+            eta_average=averaged(learner.eta_average, eta, learner.update + 1, outer.average_power),
         )
-        eta_norm, phi_norm = optax.global_norm(eta_grad), optax.global_norm(phi_grad)
+        eta_norm, phi_norm = optax.tree.norm(eta_grad), optax.tree.norm(phi_grad)
         finite = jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm)
         kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, learner)
 
@@ -263,11 +244,13 @@ class Engine:
         return TrainState(learner=kept, lifetimes=self._replace_finished(kept.eta, lifetimes)), metrics
 
 
-def averaged_eta(learner: Learner, decay: float) -> PyTree:
-    """Returns the exponential average of eta over updates, unbiased at the start; eta itself before any update."""
-    weight = 1.0 - jnp.asarray(decay) ** learner.update
-    return jax.tree.map(
-        lambda average, eta: jnp.where(learner.update > 0, average / jnp.maximum(weight, 1e-12), eta),
-        learner.eta_average,
-        learner.eta,
-    )
+def averaged(average: PyTree, latest: PyTree, count: jax.Array, power: float) -> PyTree:
+    """Returns the running average after value number `count` (from 1), of polynomial decay.
+
+        a_t = a_{t−1} + (x_t − a_{t−1}) · (p + 1) / (p + t)
+
+    It spans about the last 1/(p + 1) of all values, at any time: short while eta still moves
+    fast, long when it only swings around an optimum (Shamir & Zhang, 2013).
+    """
+    weight = (power + 1.0) / (power + count)
+    return jax.tree.map(lambda a, x: a + (x - a) * weight, average, latest)

@@ -7,10 +7,9 @@ so that results do not depend on how lifetimes are batched over chunks, devices 
 import jax
 import jax.numpy as jnp
 
-from orexis.agents.actor_critic import ActorCritic
+from orexis.meta.parts import Parts
 from orexis.meta.rollout import collect
-from orexis.rewards.learned import LearnedReward, LifetimeValue
-from orexis.tasks.base import Task, begin_world
+from orexis.tasks.base import begin_world
 from orexis.types import Lifetime, PyTree
 
 
@@ -26,10 +25,7 @@ def window_key(seed: int, lifetime: Lifetime) -> jax.Array:
 
 
 def begin_lifetime(
-    task: Task,
-    agent: ActorCritic,
-    reward: LearnedReward,
-    value: LifetimeValue,
+    parts: Parts,
     eta: PyTree,
     seed: int,
     slot: jax.Array,
@@ -40,9 +36,9 @@ def begin_lifetime(
     key = lifetime_key(seed, slot, generation)
     key_world, key_agent, key_first = (jax.random.fold_in(key, stream) for stream in range(3))
     key_theta, key_reward = jax.random.split(key_agent)
-    world = begin_world(task, key_world, episode)
-    agent_state = agent.init(key_theta)
-    _, world, rollout, _ = collect(task, agent, agent_state, world, key_first)
+    world = begin_world(parts.task, key_world, episode)
+    agent_state = parts.agent.init(key_theta)
+    _, world, rollout, _ = collect(parts.task, parts.agent, agent_state, world, key_first)
     return Lifetime(
         slot=slot,
         generation=generation,
@@ -50,8 +46,8 @@ def begin_lifetime(
         world=world,
         agent=agent_state,
         rollout=rollout,
-        reward_state=reward.begin(eta, key_reward),
-        value_state=value.begin(),
+        reward_state=parts.reward.begin(eta, key_reward),
+        value_state=parts.value.begin(),
         extrinsic=jnp.sum(rollout.reward),
         episodes=world.episode - episode,
     )

@@ -8,16 +8,17 @@ theta_1..theta_N depend on eta through the inner updates and are judged by the e
 rewards of the rollouts they acted in, R_1..R_N, and by V_phi after that.
 """
 
+import dataclasses
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 
-from orexis.agents.actor_critic import ActorCritic
 from orexis.config import OuterConfig
 from orexis.losses import entropy, entropy_loss, policy_gradient_loss, value_loss
+from orexis.meta.parts import Parts
 from orexis.meta.rollout import collect
 from orexis.returns import discounted_returns
-from orexis.rewards.learned import LearnedReward, LifetimeValue
-from orexis.tasks.base import Task
 from orexis.types import Lifetime, PyTree, Rollout, World, record
 
 
@@ -49,11 +50,13 @@ class WindowMetrics:
     policy_loss: jax.Array  # f32[]
     value_loss: jax.Array  # f32[]
 
+    @classmethod
+    def zero(cls) -> "WindowMetrics":
+        return cls(*(jnp.zeros(()) for _ in dataclasses.fields(cls)))
+
 
 def unroll_window(
-    task: Task,
-    agent: ActorCritic,
-    reward: LearnedReward,
+    parts: Parts,
     eta: PyTree,
     lifetime: Lifetime,
     num_updates: int,
@@ -65,7 +68,8 @@ def unroll_window(
     With `recorded` (R_1..R_N stacked, each field with a leading N) nothing is sampled: the
     rollouts are read from it, so that the loss is a smooth function of eta alone.
     """
-    carried = jax.lax.stop_gradient((lifetime.agent, lifetime.reward_state))
+    task, agent, reward = parts.task, parts.window_agent, parts.reward
+    carried = jax.lax.stop_gradient((agent.begin_window(lifetime.agent), lifetime.reward_state))
 
     def live_one_update(carry, source):
         agent_state, reward_state, rollout, world = carry
@@ -79,7 +83,9 @@ def unroll_window(
 
     sources = jax.random.split(key, num_updates) if recorded is None else recorded
     start = (*carried, lifetime.rollout, lifetime.world)
-    (agent_state, reward_state, last, world), (paid, rewards, logits) = jax.lax.scan(live_one_update, start, sources)
+    (agent_state, reward_state, last, world), (paid, rewards, logits) = (_loop if agent.grows else jax.lax.scan)(
+        live_one_update, start, sources
+    )
 
     last_logits = agent.logits(agent_state, last.observation[:-1])
     length = agent.rollout_length
@@ -92,18 +98,24 @@ def unroll_window(
         rollouts=jax.tree.map(join, paid, last),
         logits=join(logits, last_logits),
         rewards=rewards.reshape(-1),
-        agent=agent_state,
+        agent=agent.end_window(agent_state),
         reward_state=reward_state,
         last=last,
         world=world,
     )
 
 
+def _loop(body: Callable, carry: PyTree, sources: PyTree) -> tuple[PyTree, PyTree]:
+    """Returns what `jax.lax.scan` does, from a Python loop: for a carry whose shapes change."""
+    outputs = []
+    for k in range(jax.tree.leaves(sources)[0].shape[0]):
+        carry, output = body(carry, jax.tree.map(lambda x, k=k: x[k], sources))
+        outputs.append(output)
+    return carry, jax.tree.map(lambda *rows: jnp.stack(rows), *outputs)
+
+
 def outer_loss(
-    task: Task,
-    agent: ActorCritic,
-    reward: LearnedReward,
-    value: LifetimeValue,
+    parts: Parts,
     config: OuterConfig,
     eta: PyTree,
     phi: PyTree,
@@ -121,11 +133,11 @@ def outer_loss(
     ends too). A lifetime that ends inside R_N has its true returns there, so R_N joins the value
     loss. G − V and the value target are constants.
     """
-    window = unroll_window(task, agent, reward, eta, lifetime, config.window, key, recorded)
-    rollouts, length = window.rollouts, agent.rollout_length
+    window = unroll_window(parts, eta, lifetime, config.window, key, recorded)
+    rollouts, length = window.rollouts, parts.agent.rollout_length
     num_paid = config.window * length  # rows of R_0..R_{N-1}
 
-    values, value_state = value.unroll(phi, jax.lax.stop_gradient(lifetime.value_state), rollouts, num_paid)
+    values, value_state = parts.value.unroll(phi, jax.lax.stop_gradient(lifetime.value_state), rollouts, num_paid)
     goes_on = rollouts.lifetime_goes_on
     if config.objective == "episode":
         goes_on = goes_on * rollouts.episode_goes_on

@@ -18,6 +18,7 @@ from orexis.networks.layers import (
     dense_init,
     lstm_begin,
     lstm_init,
+    lstm_run,
     lstm_unroll,
 )
 from orexis.types import Rollout
@@ -45,13 +46,9 @@ def begin(config: HistoryNetConfig) -> LstmState:
 
 
 def embed(params: HistoryParams, rollout: Rollout, num_actions: int, sees_action: bool) -> jax.Array:
-    """Returns the core's inputs, f32[T, F], one for each arrival."""
-    features = jax.nn.relu(dense(params["hidden"], conv_flat(params["conv"], rollout.arrival)))
-    scalars = jnp.stack([rollout.reward, 1.0 - rollout.episode_goes_on], axis=-1)
-    parts = [features, scalars]
-    if sees_action:
-        parts.append(jax.nn.one_hot(rollout.action, num_actions))
-    return jnp.concatenate(parts, axis=-1)
+    """Returns the core's inputs, f32[T, F], one for each arrival: torso features, reward, done, action."""
+    features = _torso(params, rollout.arrival)
+    return jnp.concatenate([features, _told(rollout, num_actions, sees_action, features.dtype)], axis=-1)
 
 
 def unroll(
@@ -71,3 +68,48 @@ def unroll(
 def head(params: HistoryParams, hidden: jax.Array) -> jax.Array:
     """Returns the scalar output f32[...] on core outputs f32[..., U]."""
     return dense(params["head"], hidden)[..., 0]
+
+
+def tabulate(params: HistoryParams, observations: jax.Array, config: HistoryNetConfig) -> HistoryParams:
+    """Returns the network for arrivals given as row numbers of a table, `observations` f32[S, H, W, C].
+
+    The torso sees only S different things, so it is evaluated on each of them once, and pushed on
+    through the core's input weights. What is left is linear in one-hot features,
+
+        x·Wx + b  =  [one_hot(row), reward, done, one_hot(action)] · "inputs"     f32[S + 2 + A, 4·U]
+
+    so that neither pass over a window touches the convolution: its gradient flows through this
+    small matrix, once an update.
+    """
+    core = params["core"]
+    weights = core["wx"] if config.history == "lstm" else core["w"]
+    rows = _torso(params, observations) @ weights[: config.num_hidden] + core["b"]
+    told = weights[config.num_hidden :]
+    recurrent = {"wh": core["wh"]} if config.history == "lstm" else {}
+    return {"core": {"inputs": jnp.concatenate([rows, told]), **recurrent}, "head": params["head"]}
+
+
+def unroll_tabulated(
+    params: HistoryParams, state: LstmState, rollout: Rollout, num_actions: int, config: HistoryNetConfig
+) -> tuple[jax.Array, LstmState]:
+    """Returns what `unroll` does, from `tabulate`d parameters and a rollout whose arrivals are row numbers i32[T]."""
+    core = params["core"]
+    num_told = 2 + (num_actions if config.sees_action else 0)
+    row = jax.nn.one_hot(rollout.arrival, core["inputs"].shape[0] - num_told)
+    features = jnp.concatenate([row, _told(rollout, num_actions, config.sees_action, row.dtype)], axis=-1)
+    projected = features @ core["inputs"]
+    if config.history == "none":
+        return jax.nn.relu(projected), state
+    return lstm_run(core["wh"], state, projected)
+
+
+def _torso(params: HistoryParams, observations: jax.Array) -> jax.Array:
+    return jax.nn.relu(dense(params["hidden"], conv_flat(params["conv"], observations)))
+
+
+def _told(rollout: Rollout, num_actions: int, sees_action: bool, dtype: jnp.dtype) -> jax.Array:
+    """Returns what a step told beside the observation: reward, done and, if seen, the action; f32[T, 2 (+ A)]."""
+    scalars = jnp.stack([rollout.reward, 1.0 - rollout.episode_goes_on], axis=-1).astype(dtype)
+    if not sees_action:
+        return scalars
+    return jnp.concatenate([scalars, jax.nn.one_hot(rollout.action, num_actions, dtype=dtype)], axis=-1)

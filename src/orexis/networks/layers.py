@@ -67,19 +67,23 @@ def lstm_begin(num_units: int) -> LstmState:
     return LstmState(hidden=jnp.zeros(num_units), cell=jnp.zeros(num_units))
 
 
-def lstm_unroll(params: Params, state: LstmState, inputs: jax.Array) -> tuple[jax.Array, LstmState]:
-    """Returns the hidden states after each input, f32[T, U], and the last state, from inputs f32[T, F].
+def lstm_run(recurrent: jax.Array, state: LstmState, projected: jax.Array) -> tuple[jax.Array, LstmState]:
+    """Returns the hidden states after each step, f32[T, U], and the last state.
 
-    The input projection is hoisted out of the scan: one matmul for all T steps.
+    `projected` f32[T, 4·U] are the gates' shares of the inputs, x·Wx + b: one matmul for all steps,
+    hoisted out of the scan by the caller; `recurrent` f32[U, 4·U] is Wh.
     """
-    projected = inputs @ params["wx"] + params["b"]
 
     def advance(state: LstmState, x: jax.Array) -> tuple[LstmState, jax.Array]:
-        gates = x + state.hidden @ params["wh"]
-        into, forget, candidate, out = jnp.split(gates, 4, axis=-1)
+        into, forget, candidate, out = jnp.split(x + state.hidden @ recurrent, 4, axis=-1)
         cell = jax.nn.sigmoid(forget) * state.cell + jax.nn.sigmoid(into) * jnp.tanh(candidate)
         hidden = jax.nn.sigmoid(out) * jnp.tanh(cell)
         return LstmState(hidden=hidden, cell=cell), hidden
 
     state, hidden = jax.lax.scan(advance, state, projected)
     return hidden, state
+
+
+def lstm_unroll(params: Params, state: LstmState, inputs: jax.Array) -> tuple[jax.Array, LstmState]:
+    """Returns the hidden states after each input, f32[T, U], and the last state, from inputs f32[T, F]."""
+    return lstm_run(params["wh"], state, inputs @ params["wx"] + params["b"])

@@ -20,6 +20,7 @@ class LearnedReward:
     spec: TaskSpec
     config: HistoryNetConfig
     returns: Returns = Returns()
+    tabulated: bool = False  # arrivals are row numbers and params went through `history.tabulate`
 
     def init(self, key: jax.Array) -> HistoryParams:
         return history.init(key, self.spec, self.config)
@@ -29,7 +30,8 @@ class LearnedReward:
         return history.begin(self.config)
 
     def unroll(self, params: HistoryParams, state: LstmState, rollout: Rollout) -> tuple[jax.Array, LstmState]:
-        hidden, state = history.unroll(params, state, rollout, self.spec.num_actions, self.config)
+        unroll = history.unroll_tabulated if self.tabulated else history.unroll
+        hidden, state = unroll(params, state, rollout, self.spec.num_actions, self.config)
         return jnp.arctan(history.head(params, hidden)), state
 
 
@@ -39,12 +41,13 @@ class LifetimeValue:
 
     spec: TaskSpec
     config: HistoryNetConfig
+    tabulated: bool = False
 
     def init(self, key: jax.Array) -> HistoryParams:
-        return history.init(key, self.spec, self._config)
+        return history.init(key, self.spec, self.remembering)
 
     def begin(self) -> LstmState:
-        return history.begin(self._config)
+        return history.begin(self.remembering)
 
     def unroll(
         self, params: HistoryParams, state: LstmState, rollouts: Rollout, num_carried: int
@@ -54,13 +57,15 @@ class LifetimeValue:
 
         V before step t is the head on the state after step t−1; each step is consumed once.
         """
+        unroll = history.unroll_tabulated if self.tabulated else history.unroll
         first = jax.tree.map(lambda x: x[:num_carried], rollouts)
         rest = jax.tree.map(lambda x: x[num_carried:], rollouts)
-        hidden_first, carried = history.unroll(params, state, first, self.spec.num_actions, self._config)
-        hidden_rest, _ = history.unroll(params, carried, rest, self.spec.num_actions, self._config)
+        hidden_first, carried = unroll(params, state, first, self.spec.num_actions, self.remembering)
+        hidden_rest, _ = unroll(params, carried, rest, self.spec.num_actions, self.remembering)
         hidden = jnp.concatenate([state.hidden[None], hidden_first, hidden_rest])
         return history.head(params, hidden), carried
 
     @property
-    def _config(self) -> HistoryNetConfig:
+    def remembering(self) -> HistoryNetConfig:
+        """The network's settings: the reward's, but always with a memory."""
         return dataclasses.replace(self.config, history="lstm")  # the ablation is of the reward alone

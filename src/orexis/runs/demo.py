@@ -18,7 +18,7 @@ from orexis.figures.report import PIXELS_PER_INCH
 from orexis.figures.walks import walks_figure
 from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
-from orexis.runs.demo_report import OPTIMUM, Results, compare, compose_report
+from orexis.runs.demo_report import OPTIMUM, Results, compose_report, verdict
 from orexis.runs.errors import OK, BadDataError, UsageError
 from orexis.runs.evaluate import as_json, check_numbers, evaluate, write_csv
 from orexis.runs.files import write_json
@@ -57,11 +57,10 @@ def demo(out: Path, updates: int, seed: int, lifetimes: int = 256) -> int:
     write_json(out / "evaluation.json", as_json(tables))
     write_csv(out / "evaluation.csv", tables)
     command = ["orexis", "demo", "--out", str(out), "--updates", str(updates), "--seed", str(seed)]
-    command += ["--lifetimes", str(lifetimes)]
     page = compose_report(results, pictures, shlex.join(command), time.monotonic() - started)
     (out / "report.html").write_text(page, encoding="utf-8")
     print_summary(tables)
-    console.print(compare(*tables[:2]))
+    console.print(verdict(*tables[:2]))
     console.print(f"\nEverything is in {out}; open {out / 'report.html'}")
     return OK
 
@@ -81,7 +80,7 @@ def read_metrics(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-        return {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
+        return {name: np.array([float("nan" if row[name] == "" else row[name]) for row in rows]) for name in rows[0]}
     except (OSError, ValueError, TypeError, IndexError) as error:
         raise BadDataError(f"{path} cannot be read: {error}; remove the folder and start the demo again") from error
 

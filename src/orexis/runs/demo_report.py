@@ -42,7 +42,6 @@ def compose_report(results: Results, pictures: dict[str, bytes], command: str, s
         Section(
             "Fresh agents, episode by episode",
             (
-                compare(learned, extrinsic, slice(0, 10)) + " " + compare(learned, extrinsic, slice(-10, None)),
                 ceiling(learned, hand_made),
                 f"Every source meets the same {num_lifetimes} lifetimes: the same tasks, the same newborn policies. "
                 "The intervals say how far the mean would move with other lifetimes. They do not cover another "
@@ -50,6 +49,7 @@ def compose_report(results: Results, pictures: dict[str, bytes], command: str, s
             ),
             pictures["learning_curves"],
             "Mean extrinsic return of each episode, with 95 % bootstrap intervals over lifetimes.",
+            _comparisons(learned, extrinsic),
         ),
         Section(
             "Where the episodes end",
@@ -87,43 +87,65 @@ def compose_report(results: Results, pictures: dict[str, bytes], command: str, s
         Section(
             "How to get this again",
             (
-                f"`{command}` (or `make demo`), {_minutes(seconds)} this time, evaluation and pictures included; a run "
-                "that was there already is not trained again. The same seed on the same machine gives the same "
-                "numbers. All numbers: `evaluation.json`, `evaluation.csv` and `run/metrics.csv` beside this page. "
-                "The learned reward itself: `run/reward`, to be loaded with `orexis.load_reward`.",
+                f"`{command}`, {_minutes(seconds)} this time, evaluation and pictures included; a run that was there "
+                "already is not trained again. All numbers: `evaluation.json`, `evaluation.csv` and "
+                "`run/metrics.csv` beside this page. The learned reward itself: `run/reward`, to be "
+                "loaded with `orexis.load_reward`.",
             ),
         ),
     ]
     return build_report(
         "A reward function, learned on Random ABC",
-        (*_explain(num_episodes), compare(learned, extrinsic)),
+        (_explain(num_episodes), verdict(learned, extrinsic)),
         _summary(results.tables),
         sections,
         (_endings_table(results.endings), _walks_table(results.walks), _facts(results, seconds)),
     )
 
 
-def compare(first: SourceTable, second: SourceTable, episodes: slice = slice(None)) -> str:
-    """Returns, in words, how two sources differ on the same lifetimes, with a paired bootstrap interval."""
-    which = display_names([first.source, second.source])
-    numbers = np.arange(1, first.extrinsic.shape[1] + 1)[episodes]
-    means = [table.extrinsic[:, episodes].mean(axis=1, dtype=np.float64) for table in (first, second)]  # f[n] each
-    (low_1, high_1), (low_2, high_2) = (bootstrap_interval(mean) for mean in means)
-    low, high = bootstrap_interval(means[0] - means[1])
-    if low > 0:
-        verdict = f"{which[0]} brought more"
-    elif high < 0:
-        verdict = f"{which[0]} brought less"
-    else:
-        verdict = "these lifetimes cannot tell the two apart"
-    apart = "are apart" if low_1 > high_2 or low_2 > high_1 else "overlap"
-    text = (
-        f"Episodes {numbers[0]} to {numbers[-1]}: {which[0]} {means[0].mean():.3f} an episode ({low_1:.3f} to "
-        f"{high_1:.3f}), {which[1]} {means[1].mean():.3f} ({low_2:.3f} to {high_2:.3f}). Lifetime by lifetime the "
-        f"difference is {(means[0] - means[1]).mean():+.3f} (95 % interval {low:+.3f} to {high:+.3f}): {verdict}. "
-        f"The intervals of the two means {apart}."
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """How two sources differ in some episodes of the same lifetimes; the intervals are 95 % bootstrap intervals."""
+
+    first: float  # mean of an episode
+    second: float
+    interval: tuple[float, float]  # of first − second, paired by lifetime
+    apart: bool  # the intervals of the two means, each on its own, have nothing in common
+
+    @property
+    def verdict(self) -> str:
+        low, high = self.interval
+        return "more" if low > 0 else "less" if high < 0 else "cannot tell"
+
+
+def compare(first: SourceTable, second: SourceTable, episodes: slice = slice(None)) -> Difference:
+    """Returns how the two differ in `episodes`. Both tables must be of the same lifetimes."""
+    ones, others = (table.extrinsic[:, episodes].mean(axis=1, dtype=np.float64) for table in (first, second))  # f[n]
+    (low_1, high_1), (low_2, high_2) = bootstrap_interval(ones), bootstrap_interval(others)
+    low, high = bootstrap_interval(ones - others) if len(ones) > 1 else (-np.inf, np.inf)  # one says nothing
+    return Difference(
+        first=float(ones.mean()),
+        second=float(others.mean()),
+        interval=(float(low), float(high)),
+        apart=bool(low_1 > high_2 or low_2 > high_1),
     )
-    return _minus(text)
+
+
+def verdict(learned: SourceTable, extrinsic: SourceTable) -> str:
+    """Returns, in words, what the learned reward was worth to fresh agents over their whole lifetimes."""
+    found = compare(learned, extrinsic)
+    ending = {
+        "more": "the learned reward brought more",
+        "less": "the learned reward brought less",
+        "cannot tell": "these lifetimes cannot tell the two apart",
+    }[found.verdict]
+    few = " With so few lifetimes the intervals themselves are rough." if len(learned.extrinsic) < 30 else ""
+    return _minus(
+        f"On {len(learned.extrinsic)} fresh lifetimes the learned reward brought agents {found.first:.3f} an episode, "
+        f"the extrinsic reward {found.second:.3f}. Lifetime by lifetime the difference is "
+        f"{found.first - found.second:+.3f} (95 % interval {found.interval[0]:+.3f} to {found.interval[1]:+.3f}): "
+        f"{ending}. The intervals of the two means, each on its own, {'are apart' if found.apart else 'overlap'}.{few}"
+    )
 
 
 def ceiling(learned: SourceTable, hand_made: SourceTable) -> str:
@@ -139,7 +161,7 @@ def ceiling(learned: SourceTable, hand_made: SourceTable) -> str:
     )
 
 
-def _explain(num_episodes: int) -> tuple[str, ...]:
+def _explain(num_episodes: int) -> str:
     """Returns what a newcomer needs to know."""
     return (
         f"An agent is born with a random policy, lives through {num_episodes} short episodes of one task and learns "
@@ -149,7 +171,7 @@ def _explain(num_episodes: int) -> tuple[str, ...]:
         "learns from an intrinsic reward instead: a recurrent network that watches the whole lifetime, remembers it "
         "across episodes and pays the agent at each step. That network is what was learned, over many lifetimes, so "
         "that agents that follow it collect as much extrinsic reward as possible in theirs. Policies die with "
-        "their agents; the reward function is all that is handed on.",
+        "their agents; the reward function is all that is handed on."
     )
 
 
@@ -167,6 +189,20 @@ def _summary(tables: list[SourceTable]) -> ReportTable:
     )
 
 
+def _comparisons(learned: SourceTable, extrinsic: SourceTable) -> ReportTable:
+    rows = []
+    for name, episodes in {"all": slice(None), "first ten": slice(0, 10), "last ten": slice(-10, None)}.items():
+        found = compare(learned, extrinsic, episodes)
+        numbers = (f"{found.first:.3f}", f"{found.second:.3f}", f"{found.first - found.second:+.3f}")
+        interval = f"{found.interval[0]:+.3f} to {found.interval[1]:+.3f}"
+        rows.append((name, *map(_minus, (*numbers, interval)), found.verdict, "apart" if found.apart else "overlap"))
+    return ReportTable(
+        "Learned against extrinsic reward, paired by lifetime",
+        ("episodes", "learned", "extrinsic", "difference", "95 % interval", "learned brings", "intervals of the means"),
+        tuple(rows),
+    )
+
+
 def _endings_table(endings: list[EndingRow]) -> ReportTable:
     names = dict(zip(sources := [row.source for row in endings], display_names(sources), strict=True))
     rows = (
@@ -180,7 +216,7 @@ def _endings_table(endings: list[EndingRow]) -> ReportTable:
         for row in endings
     )
     header = ("source", "lifetimes with", "number", "episodes", *ENDINGS)
-    return ReportTable("Share of episodes that end at A, B, C and nowhere", header, tuple(rows))
+    return ReportTable("Share of episodes that end at A, B, C and nowhere", header, tuple(rows), num_names=2)
 
 
 def _walks_table(walks: WalkTable) -> ReportTable:
@@ -202,7 +238,7 @@ def _facts(results: Results, seconds: float) -> ReportTable:
         "evaluation": f"{len(table.extrinsic)} lifetimes, seed {table.seed}",
         **versions(),
     }
-    return ReportTable("This run", ("what", "value"), tuple(facts.items()))
+    return ReportTable("This run", ("what", "value"), tuple(facts.items()), num_names=2)
 
 
 def _minutes(seconds: float) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import jax
 
 from orexis.config import HARMLESS, RunConfig, differences, from_json, to_json
-from orexis.meta.engine import Engine, TrainState, averaged_eta, make_mesh
+from orexis.meta.engine import Engine, TrainState, make_mesh
 from orexis.runs import checkpoint, lock, signals
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import OK, BadDataError, UsageError
@@ -189,7 +189,7 @@ class _Run:
             self.config.task,
             self.engine.task.spec,
             meta.reward,
-            averaged_eta(state.learner, meta.outer.average_decay),
+            state.learner.eta_average,
             {"config": config, "training": training, "versions": versions()},
         )
 

@@ -14,8 +14,19 @@ class Task(Protocol):
     """A distribution over tasks, as pure JAX functions of ONE lifetime; callers `vmap`.
 
     Counting steps and episodes, time limits and the end of a lifetime are not the task's business.
-    A task may also have `outcomes`, names for the ways in which an episode can end, with
-    `outcome(params, state) -> i32[]`, the index of the way that `state` is, or -1 for none.
+    A task must be hashable (a frozen dataclass is), so that programs compiled for it are found again.
+    What follows is optional; whoever uses it asks `hasattr` first.
+
+    - `outcomes`, names for the ways in which an episode can end, with `outcome(params, state) -> i32[]`,
+      the index of the way that `state` is, or -1 for none.
+    - `observation_table() -> f32[S, H, W, C]`, a NumPy constant, with `observation_index(params, state) -> i32[]`:
+      for a task that shows one of S different observations. table[index] equals `observe(params, state)` bit for bit,
+      in every state that `reset` or `step` returns, terminal ones too. Lets the engine look networks up.
+    - `optimum() -> float`, the best expected return of an episode for an agent that knows the params.
+    - `sketch(params, state, reveal=False) -> str[H, W]`, a sign for each cell, for people: `#` walls, `.` free,
+      `@` the agent; with `reveal` also what the agent cannot see. Called with concrete arrays, outside JAX.
+    - `moves`, i32[M, 2], if actions are steps in a grid and `step` understands M of them: what the wrappers of
+      `orexis.tasks.actions` need.
     """
 
     @property

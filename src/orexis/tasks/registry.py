@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from orexis.presets import check_task_name
-from orexis.tasks.abc import RandomABC
+from orexis.tasks.abc import NonstationaryABC, RandomABC
 from orexis.tasks.base import Task
+from orexis.tasks.empty_rooms import EmptyRooms
+from orexis.tasks.key_box import KeyBox
 from orexis.tasks.probes import Bandit, Constant, Delayed
 
 
@@ -20,7 +22,10 @@ class TaskEntry:
 
 
 TASKS: dict[str, TaskEntry] = {
+    "empty-rooms": TaskEntry(EmptyRooms, "a hidden goal, in the same cell for a lifetime; search, then return"),
     "random-abc": TaskEntry(RandomABC, "three objects of uncertain worth; find out which, then go there"),
+    "nonstationary-abc": TaskEntry(NonstationaryABC, "the best and the worst object change places every 250 episodes"),
+    "key-box": TaskEntry(KeyBox, "three boxes of uncertain worth that open only to the key; all move every episode"),
     "bandit": TaskEntry(Bandit, "probe: one of three arms pays, another one each lifetime"),
     "delayed": TaskEntry(Delayed, "probe: the first action decides, the last step pays"),
     "constant": TaskEntry(Constant, "probe: nothing to learn"),

@@ -1,5 +1,6 @@
 """Checks that are shipped to people who write their own tasks, reward sources and agents."""
 
-from orexis.testing.tasks import TaskError, check_task
+from orexis.testing.purity import TaskError
+from orexis.testing.tasks import check_task
 
 __all__ = ["TaskError", "check_task"]

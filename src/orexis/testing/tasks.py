@@ -1,4 +1,10 @@
-"""`check_task`: tells what is wrong with a task before anything long is compiled with it."""
+"""`check_task`: tells what is wrong with a task before anything long is compiled with it.
+
+In this order: the spec; every function traced, for shapes, dtypes and Python side effects (nothing is
+compiled yet); then a random walk, for numbers that are not finite and tables that do not fit.
+"""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -6,65 +12,130 @@ import numpy as np
 
 from orexis.config import TaskSpec
 from orexis.tasks.base import Task
+from orexis.testing.purity import TaskError, trace_twice
+from orexis.types import PyTree
 
-
-class TaskError(ValueError):
-    """A task breaks a rule of the contract; the message names the rule."""
+METHODS = ("sample", "reset", "step", "observe")
 
 
 def check_task(task: Task, num_steps: int = 64, seed: int = 0) -> None:
     """Raises TaskError, naming the rule, if `task` breaks the contract of `orexis.tasks.base.Task`.
 
     Checks the spec, shapes and dtypes of everything returned, that states keep their structure,
-    that calls are pure (twice the same gives the same bits), and that a random walk of
-    `num_steps` meets nothing that is not finite.
+    that functions are pure (tracing one twice gives one program and changes nothing else) and can be mapped over, and
+    that a random walk of `num_steps` meets nothing that is not finite.
     """
     spec = getattr(task, "spec", None)
     if not isinstance(spec, TaskSpec):
         raise TaskError(f"task.spec must be an orexis.config.TaskSpec, not {type(spec).__name__}")
     _rule(_hashable(task), "a task must be hashable, so that programs compiled for it are found again: freeze it")
-    for name in ("sample", "reset", "step", "observe"):
+    for name in METHODS:
         _rule(callable(getattr(task, name, None)), f"task.{name} is missing")
-    key = jax.random.key(seed)
-    episode = jnp.zeros((), jnp.int32)
-    params = _call(task.sample, "sample", key)
-    state = _call(task.reset, "reset", key, params, episode)
-    _same(state, _call(task.reset, "reset", key, params, episode), "reset must be pure: equal calls gave other states")
-    _check_observation(task, spec, params, state)
-    shapes = _shapes(state)
     if hasattr(task, "outcome"):
         _rule(hasattr(task, "outcomes"), "a task with outcome() needs names for its outcomes, task.outcomes")
-
-    actions = np.random.default_rng(seed).integers(0, spec.num_actions, num_steps)
-    for step, action in enumerate(actions):
-        key_step = jax.random.fold_in(key, step)
-        arguments = (key_step, params, state, jnp.asarray(action, jnp.int32))
-        outcome = _call(task.step, "step", *arguments)
-        _rule(isinstance(outcome, tuple) and len(outcome) == 3, "step must return (state, reward, terminated)")
-        _same(outcome, _call(task.step, "step", *arguments), "step must be pure: equal calls gave other results")
-        state, reward, terminated = outcome
-        _rule(
-            _shapes(state) == shapes,
-            f"step must keep the state's structure, shapes and dtypes: {shapes} became {_shapes(state)}",
-        )
-        _rule(jnp.shape(reward) == (), f"reward must be a scalar, not of shape {jnp.shape(reward)}")
-        _rule(jnp.issubdtype(jnp.result_type(reward), jnp.floating), "reward must be a float")
-        _rule(bool(jnp.isfinite(reward)), f"reward must be finite, was {reward} after action {action}")
-        _rule(jnp.shape(terminated) == (), f"terminated must be a scalar, not of shape {jnp.shape(terminated)}")
-        _rule(jnp.result_type(terminated) == jnp.bool_, f"terminated must be bool, not {jnp.result_type(terminated)}")
-        _check_observation(task, spec, params, state)
-        if bool(terminated):
-            episode = episode + 1
-            state = _call(task.reset, "reset", key_step, params, episode)
-            _rule(_shapes(state) == shapes, "reset must return the structure, shapes and dtypes that step returns")
+    _check_traces(task, spec)
+    _walk(task, spec, num_steps, seed)
 
 
-def _check_observation(task: Task, spec: TaskSpec, params, state) -> None:
-    observation = _call(task.observe, "observe", params, state)
-    shape = jnp.shape(observation)
+def _check_traces(task: Any, spec: TaskSpec) -> None:
+    """Checks all that can be seen without compiling: structures, shapes, dtypes, side effects, vmap."""
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    integer = jax.ShapeDtypeStruct((), jnp.int32)
+    params = trace_twice(task, "sample", key)
+    state = trace_twice(task, "reset", key, params, integer)
+    stepped = trace_twice(task, "step", key, params, state, integer)
+    _rule(isinstance(stepped, tuple) and len(stepped) == 3, "step must return (state, reward, terminated)")
+    following, reward, terminated = stepped
+    _rule(
+        _shapes(following) == _shapes(state),
+        f"step must keep the structure, shapes and dtypes of reset's state: {_shapes(state)} "
+        f"became {_shapes(following)}",
+    )
+    _rule(_shape(reward) == (), f"reward must be a scalar, not of shape {_shape(reward)}")
+    _rule(_is_float(reward), f"reward must be a float, not {jnp.result_type(reward)}")
+    _rule(_shape(terminated) == (), f"terminated must be a scalar, not of shape {_shape(terminated)}")
+    _rule(jnp.result_type(terminated) == jnp.bool_, f"terminated must be bool, not {jnp.result_type(terminated)}")
+    seen = trace_twice(task, "observe", params, state)
+    shape = _shape(seen)
     _rule(shape == spec.observation_shape, f"observe must return {spec.observation_shape} as in the spec, not {shape}")
-    _rule(jnp.issubdtype(jnp.result_type(observation), jnp.floating), "observe must return floats")
-    _rule(bool(jnp.all(jnp.isfinite(observation))), "observe must return finite numbers")
+    _rule(_is_float(seen), f"observe must return floats, not {jnp.result_type(seen)}")
+    for name in ("outcome", "observation_index"):
+        if hasattr(task, name):
+            index = trace_twice(task, name, params, state)
+            _rule(_shape(index) == () and _is_integer(index), f"{name} must return one integer")
+    if hasattr(task, "observation_table"):
+        _rule(hasattr(task, "observation_index"), "a task with observation_table() needs observation_index()")
+        table = np.shape(task.observation_table())
+        fits = len(table) == 4 and table[1:] == spec.observation_shape
+        _rule(fits, f"observation_table must have shape (S, *{spec.observation_shape}), not {table}")
+    _check_vmap(task, params, state)
+
+
+def _check_vmap(task: Any, params: PyTree, state: PyTree) -> None:
+    """Checks that every function serves a batch of lifetimes."""
+    batched = lambda tree: jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape), x.dtype), tree)  # noqa: E731
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 2))
+    integers = jax.ShapeDtypeStruct((2,), jnp.int32)
+    calls = {
+        "sample": (keys,),
+        "reset": (keys, batched(params), integers),
+        "step": (keys, batched(params), batched(state), integers),
+        "observe": (batched(params), batched(state)),
+    }
+    for name, arguments in calls.items():
+        try:
+            jax.eval_shape(jax.vmap(getattr(task, name)), *arguments)
+        except Exception as error:
+            raise TaskError(f"{name} cannot be mapped over lifetimes (jax.vmap): {_first_line(error)}") from error
+
+
+def _walk(task: Any, spec: TaskSpec, num_steps: int, seed: int) -> None:
+    """Checks the numbers along a random walk, and the first observation of some later episodes."""
+    table = np.asarray(task.observation_table()) if hasattr(task, "observation_table") else None
+
+    def look(params: PyTree, state: PyTree) -> tuple[jax.Array, jax.Array]:
+        index = task.observation_index(params, state) if table is not None else jnp.zeros((), jnp.int32)
+        return task.observe(params, state), index
+
+    @jax.jit
+    def begin(key: jax.Array, params: PyTree, episode: jax.Array):
+        state = task.reset(key, params, episode)
+        return state, look(params, state)
+
+    @jax.jit
+    def advance(key: jax.Array, params: PyTree, state: PyTree, action: jax.Array):
+        state, reward, terminated = task.step(key, params, state, action)
+        return state, reward, terminated, look(params, state)
+
+    key = jax.random.key(seed)
+    params = jax.jit(task.sample)(key)
+    last = spec.episodes_per_lifetime - 1
+    for episode in sorted({0, 1, last // 2, last} & set(range(last + 1)), reverse=True):
+        state, seen = begin(key, params, jnp.int32(episode))
+        _check_observation(seen, table, f"at the start of episode {episode}")
+    steps = 0
+    for number, action in enumerate(np.random.default_rng(seed).integers(0, spec.num_actions, num_steps)):
+        key_step = jax.random.fold_in(key, number)
+        where = f"after action {action} in step {number} of a random walk"
+        result = advance(key_step, params, state, jnp.int32(action))
+        _same(result, advance(key_step, params, state, jnp.int32(action)), f"step must be pure: twice differs {where}")
+        state, reward, terminated, seen = result
+        _rule(bool(jnp.isfinite(reward)), f"reward must be finite, it was {reward} {where}")
+        _check_observation(seen, table, where)
+        steps += 1
+        if bool(terminated) or steps >= spec.time_limit:
+            episode, steps = min(episode + 1, last), 0
+            state, seen = begin(key_step, params, jnp.int32(episode))
+            _check_observation(seen, table, f"at the start of episode {episode}")
+
+
+def _check_observation(seen: tuple[jax.Array, jax.Array], table: np.ndarray | None, where: str) -> None:
+    observation, index = np.asarray(seen[0]), int(seen[1])
+    _rule(bool(np.isfinite(observation).all()), f"observe must return finite numbers, it did not {where}")
+    if table is None:
+        return
+    _rule(0 <= index < len(table), f"observation_index must be from 0 to {len(table) - 1}, it was {index} {where}")
+    _rule(np.array_equal(table[index], observation), f"observation_table[{index}] is not what observe returns {where}")
 
 
 def _hashable(task: object) -> bool:
@@ -80,24 +151,26 @@ def _rule(holds: bool, message: str) -> None:
         raise TaskError(message)
 
 
-def _call(function, name: str, *arguments):
-    """Returns function(*arguments) traced as the engine will trace it."""
-    try:
-        return jax.jit(function)(*arguments)
-    except TaskError:
-        raise
-    except Exception as error:
-        reason = str(error).strip().splitlines()
-        raise TaskError(
-            f"{name} cannot be traced by JAX: {type(error).__name__}: {reason[0] if reason else ''}"
-        ) from error
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _shapes(tree) -> str:
-    leaves = jax.tree.map(lambda x: f"{jnp.result_type(x)}{list(jnp.shape(x))}", tree)
-    return str(leaves)
+def _shape(x: Any) -> tuple[int, ...] | None:
+    return tuple(x.shape) if hasattr(x, "shape") else None
 
 
-def _same(first, second, message: str) -> None:
+def _is_float(x: Any) -> bool:
+    return bool(jnp.issubdtype(jnp.result_type(x), jnp.floating))
+
+
+def _is_integer(x: Any) -> bool:
+    return bool(jnp.issubdtype(jnp.result_type(x), jnp.integer))
+
+
+def _shapes(tree: PyTree) -> str:
+    return str(jax.tree.map(lambda x: f"{jnp.result_type(x)}{list(jnp.shape(x))}", tree))
+
+
+def _same(first: PyTree, second: PyTree, message: str) -> None:
     equal = jax.tree.all(jax.tree.map(lambda a, b: bool(np.array_equal(a, b, equal_nan=True)), first, second))
     _rule(equal, message)

@@ -1,0 +1,62 @@
+"""What a window is made of: the plain forms of task, agent and networks, or the fast ones where they apply.
+
+| idea | applies to | where |
+|---|---|---|
+| observations as row numbers of a table, patches looked up | tasks that can list their observations | `tasks.tabled`, `networks.sight` |
+| torsos of eta and phi evaluated once on the table | the same | `networks.history.tabulate` |
+| hidden matrix of theta kept factored during a window | agents with SGD | `meta.factored` |
+
+Both forms are the same function to float32 rounding, which is tested.
+"""
+
+import dataclasses
+from typing import Literal
+
+import jax.numpy as jnp
+
+from orexis.agents.actor_critic import ActorCritic
+from orexis.config import MetaConfig
+from orexis.meta.factored import FactoredActorCritic
+from orexis.networks import history
+from orexis.networks.sight import DIRECT, Table
+from orexis.rewards.learned import LearnedReward, LifetimeValue
+from orexis.tasks.base import Task
+from orexis.tasks.tabled import Tabled, has_table
+from orexis.types import PyTree
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """The makings of a window."""
+
+    task: Task
+    agent: ActorCritic  # as it is born and carried from window to window
+    window_agent: ActorCritic | FactoredActorCritic  # as it learns inside one
+    reward: LearnedReward
+    value: LifetimeValue
+    table: Table | None = None
+
+    def prepare(self, eta: PyTree, phi: PyTree) -> tuple[PyTree, PyTree]:
+        """Returns eta and phi in the form that `reward` and `value` unroll, differentiably: once an update."""
+        if self.table is None:
+            return eta, phi
+        observations = jnp.asarray(self.table.observations)
+        return (
+            history.tabulate(eta, observations, self.reward.config),
+            history.tabulate(phi, observations, self.value.remembering),
+        )
+
+
+def make_parts(task: Task, config: MetaConfig, engine: Literal["fast", "dense"]) -> Parts:
+    """Returns the parts for `task`; `engine="dense"` always means the plain ones."""
+    table = Table(task.observation_table()) if engine == "fast" and has_table(task) else None  # type: ignore[attr-defined]
+    agent = ActorCritic(task.spec, config.agent, DIRECT if table is None else table)
+    factored = engine == "fast" and config.agent.optimizer == "sgd"
+    return Parts(
+        task=task if table is None else Tabled(task),
+        agent=agent,
+        window_agent=FactoredActorCritic(agent) if factored else agent,
+        reward=LearnedReward(task.spec, config.reward, tabulated=table is not None),
+        value=LifetimeValue(task.spec, config.reward, tabulated=table is not None),
+        table=table,
+    )

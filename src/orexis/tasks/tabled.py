@@ -1,0 +1,45 @@
+"""A task seen through its table of observations: what the engine runs where there are few of them."""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+from orexis.config import TaskSpec
+from orexis.tasks.base import Task
+from orexis.types import PyTree
+
+
+def has_table(task: Task) -> bool:
+    """Returns whether `task` can list its observations, see `orexis.tasks.base.Task`."""
+    return hasattr(task, "observation_table") and hasattr(task, "observation_index")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tabled:
+    """`task`, but an observation is its row number, i32[], in the table of all that can be observed."""
+
+    task: Task
+
+    @property
+    def spec(self) -> TaskSpec:
+        return self.task.spec
+
+    @property
+    def table(self) -> np.ndarray:
+        """All observations, f32[S, H, W, C]."""
+        return self.task.observation_table()  # type: ignore[attr-defined]
+
+    def sample(self, key: jax.Array) -> PyTree:
+        return self.task.sample(key)
+
+    def reset(self, key: jax.Array, params: PyTree, episode: jax.Array) -> PyTree:
+        return self.task.reset(key, params, episode)
+
+    def step(
+        self, key: jax.Array, params: PyTree, state: PyTree, action: jax.Array
+    ) -> tuple[PyTree, jax.Array, jax.Array]:
+        return self.task.step(key, params, state, action)
+
+    def observe(self, params: PyTree, state: PyTree) -> jax.Array:
+        return self.task.observation_index(params, state)  # type: ignore[attr-defined]

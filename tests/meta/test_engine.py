@@ -1,0 +1,239 @@
+"""The engine: batches, chunks and devices change nothing; learners learn; the finished are replaced."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orexis.config import MetaConfig, OuterConfig, Schedule
+from orexis.meta.engine import Engine, TrainState, averaged_eta, make_mesh, scheduled
+from orexis.networks import policy
+from tests.instances import AGENTS, HISTORY_NET, difference, norm, small_task
+
+NUM_LIFETIMES, EPISODES, WINDOW = 4, 6, 2
+OUTER = OuterConfig(
+    window=WINDOW,
+    entropy_cost=Schedule(0.1, 0.1),
+    reward_learning_rate=Schedule(0.01, 0.01),
+    value_learning_rate=0.02,
+    average_decay=0.9,
+)
+CONFIG = MetaConfig(agent=AGENTS["sgd"], reward=HISTORY_NET, outer=OUTER, lifetimes=NUM_LIFETIMES)
+
+
+def make_engine(num_devices: int = 1, chunk: int = 4) -> Engine:
+    return Engine(small_task(EPISODES), CONFIG, seed=5, mesh=make_mesh(jax.devices()[:num_devices]), chunk=chunk)
+
+
+def to_numpy(tree):
+    return jax.tree.map(np.array, tree)
+
+
+@pytest.fixture(scope="module")
+def initial() -> TrainState:
+    return to_numpy(make_engine().init())
+
+
+@pytest.fixture(scope="module")
+def updates(initial):
+    """For 1, 2 and 4 devices: the compiled update, with the state put where it belongs.
+
+    One device takes the four lifetimes as one chunk, two take theirs one by one, four have one each.
+    """
+
+    def compiled(num_devices: int, chunk: int):
+        engine = make_engine(num_devices, chunk)
+        update = engine.compile_update()
+        return lambda state: to_numpy(update(jax.device_put(state, engine.shardings)))
+
+    return {1: compiled(1, chunk=4), 2: compiled(2, chunk=1), 4: compiled(4, chunk=1)}
+
+
+@pytest.fixture(scope="module")
+def after_one(initial, updates):
+    """For 1, 2 and 4 devices: state and metrics after the first update."""
+    return {num_devices: update(initial) for num_devices, update in updates.items()}
+
+
+def raw_gradients(state: TrainState):
+    """Returns the gradients of eta and phi that made the first update: Adam's first moment is a tenth of them."""
+    learner = state.learner
+    return jax.tree.map(lambda m: m / 0.1, (learner.eta_optimizer.mu, learner.phi_optimizer.mu))
+
+
+def assert_close(ours, expected, tolerance: float = 1e-6) -> None:
+    """Asserts equality relative to the size of the whole tree: single small entries are sums of large ones."""
+    assert norm(expected) > 0.0
+    assert norm(difference(ours, expected)) <= tolerance * norm(expected)
+
+
+@pytest.mark.parametrize("num_devices", [2, 4])
+def test_devices_and_chunks_do_not_change_the_raw_gradients(after_one, num_devices: int):
+    # Not the Adam step: Adam divides a gradient that is too large by the number of devices by itself.
+    for ours, expected in zip(raw_gradients(after_one[num_devices][0]), raw_gradients(after_one[1][0]), strict=True):
+        assert_close(ours, expected)
+
+
+@pytest.mark.parametrize("num_devices", [2, 4])
+def test_devices_and_chunks_do_not_change_the_metrics_or_the_lifetimes(after_one, num_devices: int):
+    (state, metrics), (expected_state, expected_metrics) = after_one[num_devices], after_one[1]
+    np.testing.assert_allclose(metrics.eta_gradient_norm, expected_metrics.eta_gradient_norm, rtol=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), metrics, expected_metrics)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), state.lifetimes, expected_state.lifetimes
+    )
+
+
+def test_a_batch_of_lifetimes_is_each_of_them_alone(initial, after_one):
+    alone = jax.jit(make_engine(chunk=1).gradients)
+    results = [
+        to_numpy(alone(initial.learner, jax.tree.map(lambda x, i=i: x[i : i + 1], initial.lifetimes)))
+        for i in range(NUM_LIFETIMES)
+    ]
+    assert all(norm(gradients[0]) > 0.0 for gradients, _, _ in results[:3])
+    mean = jax.tree.map(lambda *xs: sum(xs) / NUM_LIFETIMES, *[gradients for gradients, _, _ in results])
+    for ours, expected in zip(mean, raw_gradients(after_one[1][0]), strict=True):
+        assert_close(ours, expected)
+
+    together = after_one[1][0].lifetimes
+    for i, (_, following, _) in enumerate(results):
+        if together.generation[i] == 0:  # the others are newborns by now
+            assert_close(following.agent.theta, jax.tree.map(lambda x, i=i: x[i : i + 1], together.agent.theta), 1e-5)
+            np.testing.assert_array_equal(following.rollout.action[0], together.rollout.action[i])
+
+
+def test_the_metrics_gradient_norm_is_that_of_the_mean_gradient(after_one):
+    state, metrics = after_one[1]
+    eta_gradient, phi_gradient = raw_gradients(state)
+    assert metrics.eta_gradient_norm == pytest.approx(norm(eta_gradient), rel=1e-4)
+    assert metrics.phi_gradient_norm == pytest.approx(norm(phi_gradient), rel=1e-4)
+
+
+def test_an_update_moves_eta_phi_and_every_theta(initial, after_one):
+    state, metrics = after_one[1]
+    assert int(state.learner.update) == 1
+    assert metrics.skipped == 0.0
+    for before, after in ((initial.learner.eta, state.learner.eta), (initial.learner.phi, state.learner.phi)):
+        for layer in before:
+            assert norm(difference(before[layer], after[layer])) > 0.0, layer
+    for i in range(NUM_LIFETIMES):
+        moved = jax.tree.map(lambda a, b, i=i: a[i] - b[i], initial.lifetimes.agent.theta, state.lifetimes.agent.theta)
+        assert norm(moved) > 1e-4
+
+
+def test_eta_and_phi_take_an_adam_step_of_their_own_learning_rates(initial, after_one):
+    # Adam's first step is the learning rate times the gradient's sign, wherever the gradient is not tiny.
+    learner, (eta_gradient, phi_gradient) = after_one[1][0].learner, raw_gradients(after_one[1][0])
+    for before, after, gradient, rate in (
+        (initial.learner.eta, learner.eta, eta_gradient, 0.01),
+        (initial.learner.phi, learner.phi, phi_gradient, 0.02),
+    ):
+        step, sign = (after["core"]["wx"] - before["core"]["wx"]), np.sign(gradient["core"]["wx"])
+        clear = np.abs(gradient["core"]["wx"]) > 1e-4
+        assert clear.sum() > 10
+        np.testing.assert_allclose(step[clear], -rate * sign[clear], rtol=1e-2)
+
+
+def test_the_first_generation_is_staggered_over_the_lifetime(initial):
+    lifetimes = initial.lifetimes
+    # slot · E // L with E = 6, L = 4: 0, 6 // 4, 12 // 4, 18 // 4
+    np.testing.assert_array_equal(lifetimes.world.episode - lifetimes.episodes, [0, 1, 3, 4])
+    np.testing.assert_array_equal(lifetimes.generation, np.zeros(4))
+    assert len(np.unique(lifetimes.agent.theta["hidden"]["w"][:, 0, 0])) == 4  # with a fresh theta each
+
+
+def test_a_finished_lifetime_is_replaced_by_a_newborn(initial, after_one):
+    state, metrics = after_one[1]
+    # Slot 3 began with episode 4 of 6: two episodes of at most 4 steps end within R_0, R_1 and R_2, 9 steps.
+    np.testing.assert_array_equal(state.lifetimes.generation, [0, 0, 0, 1])
+    np.testing.assert_array_equal(state.lifetimes.age, [1, 1, 1, 0])
+    np.testing.assert_array_equal(state.lifetimes.slot, [0, 1, 2, 3])
+    assert (state.lifetimes.world.alive == 1.0).all()
+    assert metrics.finished == 1.0
+    assert metrics.complete == 0.0  # it was born in the middle of a lifetime
+
+    newborn, old = (jax.tree.map(lambda x: x[3], lifetimes) for lifetimes in (state.lifetimes, initial.lifetimes))
+    for recurrent in jax.tree.leaves((newborn.reward_state, newborn.value_state)):
+        np.testing.assert_array_equal(recurrent, np.zeros(recurrent.shape))
+    assert (newborn.world.params.rewards != old.world.params.rewards).any()
+    assert (newborn.agent.theta["hidden"]["w"] != old.agent.theta["hidden"]["w"]).all()
+    assert int(newborn.world.episode) == int(newborn.episodes) == int((newborn.rollout.episode_goes_on == 0.0).sum())
+    assert newborn.extrinsic == pytest.approx(newborn.rollout.reward.sum(), abs=1e-6)
+    assert (newborn.rollout.in_lifetime == 1.0).all()
+    # R_0 was acted by the new theta, not by the one that died:
+    sight = make_engine().parts.agent.sight
+    values = policy.apply(newborn.agent.theta, newborn.rollout.observation, sight)[1]
+    np.testing.assert_allclose(newborn.rollout.value, values, rtol=1e-4, atol=1e-5)
+
+
+def test_those_that_go_on_keep_what_the_window_left_them(initial, after_one):
+    state = after_one[1][0].lifetimes
+    for i in range(3):
+        assert norm(jax.tree.map(lambda x, i=i: x[i], state.reward_state)) > 0.0
+        assert norm(jax.tree.map(lambda x, i=i: x[i], state.value_state)) > 0.0
+        np.testing.assert_array_equal(state.world.params.rewards[i], initial.lifetimes.world.params.rewards[i])
+
+
+def test_lifetimes_that_began_at_their_first_episode_are_counted_complete_with_their_return(updates, after_one):
+    state, metrics = after_one[1]
+    whole = {0, 3}  # slots whose lifetime began at episode 0: by the stagger, and as a newborn
+    earned, num_complete = state.lifetimes.extrinsic, 0
+    for _ in range(5):  # six episodes of at most four steps are over after four windows of six
+        before = state
+        state, metrics = updates[1](state)
+        died = set(np.flatnonzero(state.lifetimes.generation != before.lifetimes.generation).tolist())
+        assert metrics.finished == len(died)
+        assert metrics.complete == len(died & whole)
+        # What the lifetimes earned in this window, the dead included, is in the window's own sum.
+        gone = sum(earned[i] for i in died)
+        living = [i for i in range(NUM_LIFETIMES) if i not in died]
+        last_words = metrics.window.extrinsic - sum(state.lifetimes.extrinsic[i] - earned[i] for i in living)
+        if died <= whole:
+            assert metrics.complete_extrinsic == pytest.approx(gone + last_words, abs=1e-4)
+        num_complete += len(died & whole)
+        whole |= died
+        earned = state.lifetimes.extrinsic
+    assert num_complete >= 2
+
+
+def test_a_gradient_that_is_not_finite_is_thrown_away(initial, updates):
+    theta = jax.tree.map(np.copy, initial.lifetimes.agent.theta)
+    theta["hidden"]["w"][1] = np.nan
+    agent = dataclasses.replace(initial.lifetimes.agent, theta=theta)
+    poisoned = dataclasses.replace(initial, lifetimes=dataclasses.replace(initial.lifetimes, agent=agent))
+
+    state, metrics = updates[1](poisoned)
+
+    assert metrics.skipped == 1.0
+    jax.tree.map(np.testing.assert_array_equal, state.learner, initial.learner)
+
+
+def test_eta_is_averaged_without_bias(initial, updates, after_one):
+    decay = OUTER.average_decay
+    assert_close(averaged_eta(initial.learner, decay), initial.learner.eta)
+    first = after_one[1][0]
+    assert_close(averaged_eta(first.learner, decay), first.learner.eta, 1e-5)
+    second, _ = updates[1](first)
+    # weights after two updates: 0.1·0.9 and 0.1, over their sum 0.19
+    expected = jax.tree.map(lambda a, b: (0.09 * a + 0.1 * b) / 0.19, first.learner.eta, second.learner.eta)
+    assert_close(averaged_eta(second.learner, decay), expected, 1e-5)
+
+
+@pytest.mark.parametrize("update, value", [(0, 0.16), (100, 0.16), (110, 0.08), (120, 0.04), (130, 0.02), (500, 0.01)])
+def test_a_schedule_is_geometric_between_its_ends(update: int, value: float):
+    # From 0.16 to 0.01 over 40 updates, from update 100 on: halved every 10.
+    schedule = Schedule(0.16, 0.01, updates=40, begin=100)
+    np.testing.assert_allclose(scheduled(schedule, jnp.int32(update)), value, rtol=1e-5)
+
+
+def test_lifetimes_that_devices_cannot_share_equally_are_refused():
+    with pytest.raises(ValueError, match="6 lifetimes cannot be shared equally by 4 devices"):
+        Engine(small_task(), dataclasses.replace(CONFIG, lifetimes=6), seed=0, mesh=make_mesh())
+
+
+@pytest.mark.parametrize("lifetimes, chunk, expected", [(12, 8, 6), (12, 5, 4), (7, 4, 1), (4, 8, 4)])
+def test_a_chunk_is_the_largest_that_divides_a_devices_lifetimes(lifetimes: int, chunk: int, expected: int):
+    config = dataclasses.replace(CONFIG, lifetimes=lifetimes)
+    assert Engine(small_task(), config, seed=0, mesh=make_mesh(jax.devices()[:1]), chunk=chunk).chunk == expected

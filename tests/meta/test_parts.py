@@ -1,0 +1,139 @@
+"""The fast parts of a window are the plain ones: tables in place of torsos, a factored matrix in place of a dense one."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orexis.config import HistoryNetConfig, MetaConfig
+from orexis.meta.factored import FactoredActorCritic
+from orexis.meta.outer import outer_loss
+from orexis.meta.parts import Parts, make_parts
+from orexis.networks import history
+from orexis.networks.sight import DIRECT, Table
+from orexis.rewards.learned import LearnedReward
+from orexis.tasks.probes import Bandit
+from tests.instances import (
+    AGENTS,
+    HISTORY_NET,
+    OUTER,
+    Instance,
+    difference,
+    loss_and_gradients,
+    norm,
+    random_rollout,
+    recorded_instance,
+    small_task,
+    widen,
+)
+
+ENTROPY_COST = 0.1
+TABLE = small_task().observation_table()
+
+
+def fast_parts(agent: str) -> Parts:
+    return make_parts(small_task(), MetaConfig(agent=AGENTS[agent], reward=HISTORY_NET, outer=OUTER), "fast")
+
+
+def row_numbers(observations: np.ndarray) -> np.ndarray:
+    """Returns i32[...], which row of the table each observation f[..., H, W, C] is."""
+    equal = (observations[..., None, :, :, :] == TABLE).all(axis=(-3, -2, -1))
+    assert (equal.sum(axis=-1) == 1).all()
+    return np.argmax(equal, axis=-1).astype(np.int32)
+
+
+def as_numbers(instance: Instance) -> Instance:
+    """Returns the recorded window with its observations replaced by their row numbers."""
+
+    def numbered(rollout):
+        return dataclasses.replace(
+            rollout, observation=row_numbers(rollout.observation), arrival=row_numbers(rollout.arrival)
+        )
+
+    lifetime = dataclasses.replace(instance.lifetime, rollout=numbered(instance.lifetime.rollout))
+    return dataclasses.replace(instance, lifetime=lifetime, recorded=numbered(instance.recorded))
+
+
+@pytest.mark.parametrize("agent", ["sgd", "adam"])
+def test_fast_parts_have_the_loss_the_gradients_and_the_lifetimes_of_the_plain_ones(agent: str):
+    parts, num_updates = fast_parts(agent), OUTER.window
+    with jax.enable_x64(True):
+        plain = widen(recorded_instance(agent))
+        (loss, (following, metrics)), (eta_gradient, phi_gradient, _) = loss_and_gradients(agent, num_updates)(
+            plain.eta, plain.phi, plain.entering, plain.lifetime, plain.rollouts(num_updates), ENTROPY_COST
+        )
+        fast = widen(as_numbers(recorded_instance(agent)))
+
+        def fast_loss(eta, phi, lifetime, recorded):
+            networks = parts.prepare(eta, phi)
+            return outer_loss(parts, OUTER, *networks, lifetime, ENTROPY_COST, jax.random.key(0), recorded)
+
+        (fast_value, (fast_following, fast_metrics)), fast_gradients = jax.jit(
+            jax.value_and_grad(fast_loss, argnums=(0, 1), has_aux=True)
+        )(fast.eta, fast.phi, fast.lifetime, fast.rollouts(num_updates))
+
+    np.testing.assert_allclose(fast_value, loss, rtol=1e-10)
+    for ours, expected in zip(fast_gradients, (eta_gradient, phi_gradient), strict=True):
+        assert norm(expected) > 1e-2
+        assert norm(difference(ours, expected)) < 1e-10 * norm(expected)
+    for ours, expected in (
+        (fast_following.agent, following.agent),
+        (fast_following.reward_state, following.reward_state),
+        (fast_following.value_state, following.value_state),
+        (fast_metrics, metrics),
+    ):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), ours, expected)
+
+
+def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
+    sgd, adam = fast_parts("sgd"), fast_parts("adam")
+    assert isinstance(sgd.window_agent, FactoredActorCritic)
+    assert adam.window_agent is adam.agent  # Adam's update is not a product of few rows
+    for parts in (sgd, adam):
+        assert isinstance(parts.agent.sight, Table)
+        assert parts.reward.tabulated
+        assert parts.value.tabulated
+
+    config = MetaConfig(agent=AGENTS["sgd"], reward=HISTORY_NET, outer=OUTER)
+    without_table = make_parts(Bandit(), config, "fast")
+    plain = make_parts(small_task(), config, "dense")
+    assert plain.window_agent is plain.agent
+    assert isinstance(without_table.window_agent, FactoredActorCritic)
+    for parts in (without_table, plain):
+        assert parts.agent.sight is DIRECT
+        assert not parts.reward.tabulated
+        assert parts.table is None
+
+
+@pytest.mark.parametrize(
+    "net",
+    [HISTORY_NET, dataclasses.replace(HISTORY_NET, history="none"), dataclasses.replace(HISTORY_NET, sees_action=False)],
+    ids=["lstm", "feed-forward", "blind to actions"],
+)
+def test_a_tabulated_network_pays_what_the_plain_one_pays(net: HistoryNetConfig):
+    spec = small_task().spec
+    numbers = np.array([4, 0, 2, 8, 4, 5], np.int32)
+    seen = dataclasses.replace(random_rollout(0, 6, spec), arrival=TABLE[numbers])
+    stored = dataclasses.replace(seen, arrival=numbers)
+    plain, tabulated = LearnedReward(spec, net), LearnedReward(spec, net, tabulated=True)
+
+    @jax.jit
+    def both(key: jax.Array):
+        eta = plain.init(key)
+        state = plain.begin(eta, key)
+        return plain.unroll(eta, state, seen), tabulated.unroll(
+            history.tabulate(eta, jnp.asarray(TABLE), net), state, stored
+        )
+
+    expected, ours = both(jax.random.key(0))
+    assert np.abs(expected[0]).max() > 1e-3
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), ours, expected)
+
+
+def test_patches_looked_up_are_the_patches_computed():
+    numbers = jnp.array([[0, 3], [8, 4]])
+    looked_up = Table(TABLE).patches(numbers)
+    assert looked_up.shape == (2, 2, 3, 3, 36)
+    np.testing.assert_array_equal(looked_up, DIRECT.patches(jnp.asarray(TABLE)[numbers]))

@@ -1,0 +1,119 @@
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from orexis.networks import history
+from orexis.networks.layers import LstmState
+from tests.instances import HISTORY_NET, random_rollout, small_task
+
+SPEC = small_task().spec
+ROLLOUT = random_rollout(0, 6, SPEC)
+STATE = LstmState(hidden=np.full(4, 0.3, np.float32), cell=np.full(4, -0.2, np.float32))
+NETS = {
+    "lstm": HISTORY_NET,
+    "none": dataclasses.replace(HISTORY_NET, history="none"),
+    "lstm, no action": dataclasses.replace(HISTORY_NET, sees_action=False),
+}
+
+
+@pytest.fixture(scope="module")
+def unrolls():
+    """For each kind of net: the compiled unroll of a rollout with fixed parameters."""
+
+    def compiled(config):
+        params = jax.jit(lambda key: history.init(key, SPEC, config))(jax.random.key(0))
+        return jax.jit(lambda state, rollout: history.unroll(params, state, rollout, SPEC.num_actions, config))
+
+    return {name: compiled(config) for name, config in NETS.items()}
+
+
+def changed(**fields):
+    return dataclasses.replace(ROLLOUT, **fields)
+
+
+def with_row(array: np.ndarray, row: int, value) -> np.ndarray:
+    array = array.copy()
+    array[row] = value
+    return array
+
+
+def test_a_history_in_chunks_equals_the_whole_and_the_state_is_never_reset_at_an_episodes_end(unrolls):
+    ends_everywhere = changed(episode_goes_on=np.zeros(6, np.float32))
+    whole, whole_state = unrolls["lstm"](STATE, ends_everywhere)
+
+    state, parts = STATE, []
+    for start in (0, 2, 4):
+        chunk = jax.tree.map(lambda x, start=start: x[start : start + 2], ends_everywhere)
+        part, state = unrolls["lstm"](state, chunk)
+        parts.append(part)
+
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-5, atol=1e-6)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), state, whole_state)
+
+
+def test_what_happened_before_an_episodes_end_is_remembered_after_it(unrolls):
+    ends_at_row_2 = with_row(np.ones(6, np.float32), 2, 0.0)
+    before = changed(episode_goes_on=ends_at_row_2)
+    after = changed(episode_goes_on=ends_at_row_2, reward=with_row(ROLLOUT.reward, 0, 9.0))
+
+    first, second = (np.asarray(unrolls["lstm"](STATE, rollout)[0]) for rollout in (before, after))
+
+    assert (np.abs(first - second).max(axis=1) > 1e-6).all()  # row 0 itself, the end, and every row after the end
+
+
+def test_the_future_does_not_change_the_past(unrolls):
+    late = changed(reward=with_row(ROLLOUT.reward, 4, 9.0))
+    first, second = (np.asarray(unrolls["lstm"](STATE, rollout)[0]) for rollout in (ROLLOUT, late))
+    np.testing.assert_array_equal(first[:4], second[:4])
+    assert (first[4] != second[4]).any()
+
+
+@pytest.mark.parametrize(
+    "field, value", [("arrival", 1.0), ("reward", 5.0), ("episode_goes_on", 0.5), ("action", 3)], ids=str
+)
+@pytest.mark.parametrize("name", ["lstm", "none"])
+def test_a_step_is_judged_by_its_arrival_reward_end_and_action(unrolls, name: str, field: str, value):
+    array = getattr(ROLLOUT, field)
+    assert np.any(array[2] != value)
+    hidden, _ = unrolls[name](STATE, changed(**{field: with_row(array, 2, value)}))
+    assert np.any(np.asarray(hidden)[2] != np.asarray(unrolls[name](STATE, ROLLOUT)[0])[2])
+
+
+def test_the_observation_before_the_step_and_the_recorded_value_are_not_seen(unrolls):
+    other = changed(observation=ROLLOUT.observation + 1.0, value=ROLLOUT.value + 1.0)
+    np.testing.assert_array_equal(unrolls["lstm"](STATE, other)[0], unrolls["lstm"](STATE, ROLLOUT)[0])
+
+
+def test_without_history_the_past_is_ignored_and_the_state_handed_through_untouched(unrolls):
+    past = changed(reward=with_row(ROLLOUT.reward, 0, 9.0))
+    hidden, state = unrolls["none"](STATE, ROLLOUT)
+    np.testing.assert_array_equal(np.asarray(unrolls["none"](STATE, past)[0])[1:], np.asarray(hidden)[1:])
+    jax.tree.map(np.testing.assert_array_equal, state, STATE)
+    zero = jax.tree.map(np.zeros_like, STATE)
+    np.testing.assert_array_equal(unrolls["none"](zero, ROLLOUT)[0], hidden)
+
+
+def test_a_net_that_does_not_see_actions_ignores_them_and_the_usual_one_does_not(unrolls):
+    other = changed(action=(ROLLOUT.action + 1) % SPEC.num_actions)
+    blind = unrolls["lstm, no action"]
+    np.testing.assert_array_equal(blind(STATE, other)[0], blind(STATE, ROLLOUT)[0])
+    assert np.any(np.asarray(unrolls["lstm"](STATE, other)[0]) != np.asarray(unrolls["lstm"](STATE, ROLLOUT)[0]))
+
+
+def test_a_blind_net_has_no_weights_for_actions():
+    inputs = {
+        name: jax.eval_shape(lambda key, c=config: history.init(key, SPEC, c), jax.random.key(0))["core"]
+        for name, config in NETS.items()
+    }
+    num_features = HISTORY_NET.num_hidden + 2  # and the reward, and whether an episode ended
+    assert inputs["lstm"]["wx"].shape[0] == num_features + SPEC.num_actions
+    assert inputs["none"]["w"].shape[0] == num_features + SPEC.num_actions
+    assert inputs["lstm, no action"]["wx"].shape[0] == num_features
+
+
+def test_the_head_is_linear_with_one_output():
+    params = {"head": {"w": np.array([[1.0], [2.0]], np.float32), "b": np.array([0.5], np.float32)}}
+    # [[1, 1], [2, −1]]: 1 + 2 + ½ = 3.5 and 2 − 2 + ½ = 0.5
+    np.testing.assert_allclose(history.head(params, np.array([[1.0, 1.0], [2.0, -1.0]])), [3.5, 0.5])

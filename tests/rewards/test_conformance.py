@@ -1,0 +1,55 @@
+"""What every reward source must do. A new source is a new row."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from orexis.rewards.base import Returns
+from orexis.rewards.extrinsic import Extrinsic
+from orexis.rewards.learned import LearnedReward
+from tests.instances import HISTORY_NET, random_rollout, small_task
+
+SPEC = small_task().spec
+SOURCES = {
+    "learned": LearnedReward(SPEC, HISTORY_NET),
+    "learned, feed-forward": LearnedReward(SPEC, dataclasses.replace(HISTORY_NET, history="none")),
+    "learned, blind to actions": LearnedReward(SPEC, dataclasses.replace(HISTORY_NET, sees_action=False)),
+    "extrinsic-ep": Extrinsic(),
+    "extrinsic-life": Extrinsic(Returns(discount=0.99, through_episodes=True)),
+}
+BATCH, LENGTH = 3, 4
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_pays_a_batch_of_rollouts_and_keeps_its_states_form(name: str):
+    source = SOURCES[name]
+    rollouts = jax.tree.map(lambda *xs: np.stack(xs), *[random_rollout(seed, LENGTH, SPEC) for seed in range(BATCH)])
+
+    @jax.jit
+    def pay(key: jax.Array, rollouts):
+        key_init, key_begin = jax.random.split(key)
+        params = source.init(key_init)
+        states = jax.vmap(lambda key: source.begin(params, key))(jax.random.split(key_begin, BATCH))
+        rewards, following = jax.vmap(lambda state, rollout: source.unroll(params, state, rollout))(states, rollouts)
+        return rewards, states, following
+
+    rewards, states, following = pay(jax.random.key(0), rollouts)
+
+    assert rewards.shape == (BATCH, LENGTH)
+    assert rewards.dtype == jnp.float32
+    assert np.isfinite(rewards).all()
+    assert jax.tree.structure(states) == jax.tree.structure(following)
+    jax.tree.map(lambda a, b: (a.shape, a.dtype) == (b.shape, b.dtype) or pytest.fail("state changed"), states, following)
+    assert isinstance(source.returns, Returns)
+    assert hash(source) == hash(dataclasses.replace(source))  # compiled programs are found again by it
+
+
+@pytest.mark.parametrize("name", ["extrinsic-ep", "extrinsic-life"])
+def test_extrinsic_pays_what_the_task_paid(name: str):
+    rollout = random_rollout(0, LENGTH, SPEC)
+    rewards, state = SOURCES[name].unroll((), (), rollout)
+    np.testing.assert_array_equal(rewards, rollout.reward)
+    assert state == ()
