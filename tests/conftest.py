@@ -16,7 +16,7 @@ FLAGS = (
 _before = os.environ.get("XLA_FLAGS")
 os.environ["XLA_FLAGS"] = " ".join((*FLAGS[:-1], _before or "", FLAGS[-1]))
 
-import jax
+import jax  # noqa: E402
 
 CACHE = Path(os.environ.get("OREXIS_TEST_CACHE") or Path.home() / ".cache" / "orexis-tests")
 jax.config.update("jax_compilation_cache_dir", str(CACHE))

@@ -31,9 +31,7 @@ LENGTH = 3  # T
 MAX_UPDATES = 3  # N, the most that a recorded window serves
 
 POLICY_NET = PolicyNetConfig(num_filters=2, num_hidden=6, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0)
-HISTORY_NET = HistoryNetConfig(
-    num_filters=2, num_hidden=5, num_units=4, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0
-)
+HISTORY_NET = HistoryNetConfig(num_filters=2, num_hidden=5, num_units=4, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0)
 OUTER = OuterConfig(window=2, discount=0.9, value_cost=0.5)
 AGENTS = {
     "sgd": AgentConfig(net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.3, value_cost=0.2),

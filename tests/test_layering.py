@@ -86,7 +86,7 @@ def test_a_module_keeps_to_its_layer(module: str):
 
 
 @pytest.mark.parametrize(
-    "module, source",
+    ("module", "source"),
     [
         ("orexis.tasks.abc", "from orexis.meta.outer import outer_loss"),
         ("orexis.tasks.abc", "from orexis import agents"),
@@ -105,7 +105,7 @@ def test_a_breach_is_found(module: str, source: str):
 
 
 @pytest.mark.parametrize(
-    "module, source",
+    ("module", "source"),
     [
         ("orexis.tasks.abc", "from orexis.tasks.grid import move\nfrom orexis.types import record"),
         ("orexis.losses", "from orexis.returns import discounted_returns"),

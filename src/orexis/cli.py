@@ -63,12 +63,10 @@ class Train:
 
     def run(self) -> int:
         config = self.config()
-        from orexis.runs.platform import prepare_jax
-
-        prepare_jax(self.devices)
         from orexis.runs.train import train
 
-        return train(self.run_dir or Path("runs") / f"{_file_name(self.task)}-seed{self.seed}", config, self.resume)
+        run_dir = self.run_dir or Path("runs") / f"{_file_name(self.task)}-seed{self.seed}"
+        return train(run_dir, config, self.resume, self.devices)
 
     def config(self) -> RunConfig:
         """Returns the run's config, the short options laid over the preset. Raises UsageError for a bad value."""
@@ -100,6 +98,8 @@ class Evaluate:
     """Default: the task that the rewards were learned on."""
     lifetimes: int = 256
     seed: int = 0
+    actions: Literal["normal", "permuted", "extended"] = "normal"
+    """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused."""
     json: Path | None = None
     """Where to write the summary."""
     csv: Path | None = None
@@ -123,9 +123,9 @@ class Evaluate:
         from orexis.runs.tables import print_summary
 
         check_numbers(self.lifetimes, self.seed)
-        tables = evaluate(list(self.sources), self.task, self.lifetimes, self.seed, say=_say)
+        tables = evaluate(list(self.sources), self.task, self.lifetimes, self.seed, _say, self.actions)
         if self.json is not None:
-            write_json(self.json, as_json(tables))
+            write_json(self.json, {**as_json(tables), "actions": self.actions})
         if self.csv is not None:
             write_csv(self.csv, tables)
         print_summary(tables)
@@ -152,17 +152,50 @@ class Demo:
 
 
 @dataclasses.dataclass(frozen=True)
+class Play:
+    """Walk through a lifetime of a task, with the arrow keys or at random."""
+
+    task: Positional[str]
+    """A name from `orexis tasks`, or module:Class for your own."""
+    random: bool = False
+    """Walk at random instead of asking for keys."""
+    gif: Path | None = None
+    """Where to write the walk as a moving picture."""
+    episodes: int | None = None
+    """How many; default 5 at random, else the whole lifetime."""
+    seed: int = 0
+    actions: Literal["normal", "permuted", "extended"] = "normal"
+
+    def run(self) -> int:
+        _require_task(self.task)
+        if self.episodes is not None and self.episodes < 1:
+            raise UsageError(f"--episodes must be at least 1, not {self.episodes}")
+        if not 0 <= self.seed < 2**32:
+            raise UsageError(f"--seed must be between 0 and 2^32 - 1, not {self.seed}")
+        if self.gif is not None and (self.gif.is_dir() or not self.gif.absolute().parent.is_dir()):
+            raise UsageError(f"cannot write {self.gif}: it is a folder or its folder does not exist")
+        if not self.random and not sys.stdin.isatty():
+            raise UsageError("keys can be read from a terminal only; add --random to watch a random walk")
+        from orexis.runs.platform import prepare_jax
+
+        prepare_jax(1)
+        from orexis.runs.play import play
+
+        return play(self.task, self.random, self.gif, self.episodes, self.seed, self.actions)
+
+
+@dataclasses.dataclass(frozen=True)
 class Tasks:
     """List what can be trained on."""
 
     def run(self) -> int:
-        from orexis.runs.tables import print_tasks
+        from orexis.runs.listing import print_tasks
 
         print_tasks()
         return OK
 
 
-COMMANDS: dict[str, type] = {"demo": Demo, "tasks": Tasks, "train": Train, "evaluate": Evaluate}
+COMMANDS: dict[str, type] = {"demo": Demo, "tasks": Tasks, "play": Play, "train": Train, "evaluate": Evaluate}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -197,6 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     """The console script."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a path may hold what the terminal has no letters for
     raise SystemExit(main())
 
 
@@ -241,10 +276,13 @@ def _overview() -> str:
 
 
 def _require_task(name: str) -> None:
+    """Raises UsageError if `name` can be no task; a task of the user's own is also looked for in the current folder."""
     try:
         check_task_name(name)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if ":" in name and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
 
 
 def _replace(config, **changes):

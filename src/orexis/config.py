@@ -123,6 +123,7 @@ class OuterConfig:
     objective: Literal["lifetime", "episode"] = "lifetime"  # 'episode': the ablation of figure 7
     window: int = 5  # N, "outer unroll length"
     discount: float = 0.99  # gamma
+    advantage_trace: float = 1.0  # lambda of the outer advantage; 1 is the paper's n-step return
     reward_learning_rate: Schedule = Schedule(2e-3, 2e-4, 12000, begin=1000)  # alpha', the paper's: 1e-3 constant
     value_learning_rate: float = 1e-3  # alpha'
     entropy_cost: Schedule = Schedule(0.12, 0.005, 16000)  # open
@@ -133,7 +134,8 @@ class OuterConfig:
         _one_of(self, "objective", "lifetime", "episode")
         _positive(self, "window", "value_learning_rate")
         _not_negative(self, "value_cost", "average_power")
-        _require(0.0 <= self.discount <= 1.0, f"discount must be in [0, 1], not {self.discount}")
+        for name in ("discount", "advantage_trace"):
+            _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
 
 
 @dataclasses.dataclass(frozen=True)

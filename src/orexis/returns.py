@@ -19,3 +19,15 @@ def discounted_returns(rewards: jax.Array, discounts: jax.Array, bootstrap: jax.
         following = rewards[t] + discounts[t] * following
         returns.append(following)
     return jnp.stack(returns[::-1])
+
+
+def traced_advantages(rewards: jax.Array, discounts: jax.Array, values: jax.Array, trace: float) -> jax.Array:
+    """Returns the advantages A f32[T], exponentially weighted sums of one-step errors (Schulman et al., 2016).
+
+        A_t = δ_t + d_t·λ·A_{t+1},   δ_t = r_t + d_t·V_{t+1} − V_t,   A_T = 0
+
+    `values` f32[T+1] are V_0..V_T. With λ = 1 the sum telescopes to G_t − V_t, the n-step return to
+    the end less the value; a smaller λ trusts V sooner, with less variance and some bias.
+    """
+    errors = rewards + discounts * values[1:] - values[:-1]
+    return discounted_returns(errors, trace * discounts, jnp.zeros_like(values[0]))

@@ -56,7 +56,7 @@ def expected_returns(rollout, rows: int) -> np.ndarray:
     return returns[:rows]
 
 
-@pytest.mark.parametrize("rollout, rows", [(GOES_ON, 4), (ENDS, 3)], ids=["goes on", "ends"])
+@pytest.mark.parametrize(("rollout", "rows"), [(GOES_ON, 4), (ENDS, 3)], ids=["goes on", "ends"])
 def test_an_update_descends_the_inner_loss_summed_over_the_steps_inside_the_lifetime(theta, update, rollout, rows: int):
     returns = expected_returns(rollout, rows)
 
@@ -105,9 +105,7 @@ def test_steps_outside_the_lifetime_teach_nothing(theta, update):
 
 def test_actions_are_drawn_from_the_policy(theta):
     agent, observation = ActorCritic(SPEC, CONFIG), GOES_ON.observation[0]
-    act = jax.jit(
-        jax.vmap(lambda key: agent.act(ActorCriticState(theta, ()), observation, Last.nothing(), key)[0])
-    )
+    act = jax.jit(jax.vmap(lambda key: agent.act(ActorCriticState(theta, ()), observation, Last.nothing(), key)[0]))
     counts = np.bincount(act(jax.random.split(jax.random.key(0), 4000)), minlength=4) / 4000
     probabilities = jax.nn.softmax(policy.apply(theta, observation)[0])
     assert np.ptp(probabilities) > 0.1

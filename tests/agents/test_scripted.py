@@ -49,7 +49,7 @@ def test_after_the_first_episode_it_walks_to_c(act):
     np.testing.assert_allclose(state.seen, [0.7, 0.0])
 
 
-@pytest.mark.parametrize("paid_by_c, towards", [(0.2, UP), (0.9, DOWN)], ids=["A is better", "C is better"])
+@pytest.mark.parametrize(("paid_by_c", "towards"), [(0.2, UP), (0.9, DOWN)], ids=["A is better", "C is better"])
 def test_after_the_second_episode_it_walks_to_the_better_of_the_two(act, paid_by_c: float, towards: int):
     _, state = act(act.newborn, (2, 2), reward=0.7, done=1.0)
     action, state = act(state, (2, 2), reward=paid_by_c, done=1.0)

@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 
 from orexis.config import MetaConfig, OuterConfig, Schedule
-from orexis.meta.engine import Engine, TrainState, averaged_eta, make_mesh, scheduled
+from orexis.meta.engine import Engine, TrainState, averaged, make_mesh, scheduled
 from orexis.networks import policy
 from tests.instances import AGENTS, HISTORY_NET, difference, norm, small_task
 
-NUM_LIFETIMES, EPISODES, WINDOW = 4, 6, 2
+NUM_LIFETIMES, EPISODES = 4, 6
 OUTER = OuterConfig(
-    window=WINDOW,
+    window=1,  # what devices, chunks and replacements do to a window does not depend on its length
     entropy_cost=Schedule(0.1, 0.1),
     reward_learning_rate=Schedule(0.01, 0.01),
     value_learning_rate=0.02,
-    average_decay=0.9,
+    average_power=3.0,
 )
-CONFIG = MetaConfig(agent=AGENTS["sgd"], reward=HISTORY_NET, outer=OUTER, lifetimes=NUM_LIFETIMES)
+AGENT = dataclasses.replace(AGENTS["sgd"], rollout_length=4)
+CONFIG = MetaConfig(agent=AGENT, reward=HISTORY_NET, outer=OUTER, lifetimes=NUM_LIFETIMES)
 
 
 def make_engine(num_devices: int = 1, chunk: int = 4) -> Engine:
@@ -146,7 +147,7 @@ def test_the_first_generation_is_staggered_over_the_lifetime(initial):
 
 def test_a_finished_lifetime_is_replaced_by_a_newborn(initial, after_one):
     state, metrics = after_one[1]
-    # Slot 3 began with episode 4 of 6: two episodes of at most 4 steps end within R_0, R_1 and R_2, 9 steps.
+    # Slot 3 began with episode 4 of 6: two episodes of at most 4 steps end within R_0 and R_1, 8 steps.
     np.testing.assert_array_equal(state.lifetimes.generation, [0, 0, 0, 1])
     np.testing.assert_array_equal(state.lifetimes.age, [1, 1, 1, 0])
     np.testing.assert_array_equal(state.lifetimes.slot, [0, 1, 2, 3])
@@ -180,7 +181,7 @@ def test_lifetimes_that_began_at_their_first_episode_are_counted_complete_with_t
     state, metrics = after_one[1]
     whole = {0, 3}  # slots whose lifetime began at episode 0: by the stagger, and as a newborn
     earned, num_complete = state.lifetimes.extrinsic, 0
-    for _ in range(5):  # six episodes of at most four steps are over after four windows of six
+    for _ in range(7):  # six episodes of at most four steps are over after six windows of four
         before = state
         state, metrics = updates[1](state)
         died = set(np.flatnonzero(state.lifetimes.generation != before.lifetimes.generation).tolist())
@@ -210,18 +211,25 @@ def test_a_gradient_that_is_not_finite_is_thrown_away(initial, updates):
     jax.tree.map(np.testing.assert_array_equal, state.learner, initial.learner)
 
 
-def test_eta_is_averaged_without_bias(initial, updates, after_one):
-    decay = OUTER.average_decay
-    assert_close(averaged_eta(initial.learner, decay), initial.learner.eta)
-    first = after_one[1][0]
-    assert_close(averaged_eta(first.learner, decay), first.learner.eta, 1e-5)
-    second, _ = updates[1](first)
-    # weights after two updates: 0.1·0.9 and 0.1, over their sum 0.19
-    expected = jax.tree.map(lambda a, b: (0.09 * a + 0.1 * b) / 0.19, first.learner.eta, second.learner.eta)
-    assert_close(averaged_eta(second.learner, decay), expected, 1e-5)
+def test_eta_is_averaged_over_updates(initial, updates, after_one):
+    jax.tree.map(np.testing.assert_array_equal, initial.learner.eta_average, initial.learner.eta)
+    first = after_one[1][0].learner
+    assert_close(first.eta_average, first.eta)  # weight (p + 1) / (p + 1) = 1: the initial eta is forgotten
+    second = updates[1](after_one[1][0])[0].learner
+    # p = 3: the second eta has weight (p + 1) / (p + 2) = 0.8
+    assert_close(second.eta_average, jax.tree.map(lambda a, b: 0.2 * a + 0.8 * b, first.eta, second.eta))
 
 
-@pytest.mark.parametrize("update, value", [(0, 0.16), (100, 0.16), (110, 0.08), (120, 0.04), (130, 0.02), (500, 0.01)])
+def test_an_average_of_power_zero_is_the_mean():
+    average = jnp.zeros(())
+    for count, value in enumerate([3.0, 5.0, 10.0], start=1):
+        average = averaged(average, jnp.float32(value), jnp.int32(count), power=0.0)
+    assert float(average) == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("update", "value"), [(0, 0.16), (100, 0.16), (110, 0.08), (120, 0.04), (130, 0.02), (500, 0.01)]
+)
 def test_a_schedule_is_geometric_between_its_ends(update: int, value: float):
     # From 0.16 to 0.01 over 40 updates, from update 100 on: halved every 10.
     schedule = Schedule(0.16, 0.01, updates=40, begin=100)
@@ -233,7 +241,7 @@ def test_lifetimes_that_devices_cannot_share_equally_are_refused():
         Engine(small_task(), dataclasses.replace(CONFIG, lifetimes=6), seed=0, mesh=make_mesh())
 
 
-@pytest.mark.parametrize("lifetimes, chunk, expected", [(12, 8, 6), (12, 5, 4), (7, 4, 1), (4, 8, 4)])
+@pytest.mark.parametrize(("lifetimes", "chunk", "expected"), [(12, 8, 6), (12, 5, 4), (7, 4, 1), (4, 8, 4)])
 def test_a_chunk_is_the_largest_that_divides_a_devices_lifetimes(lifetimes: int, chunk: int, expected: int):
     config = dataclasses.replace(CONFIG, lifetimes=lifetimes)
     assert Engine(small_task(), config, seed=0, mesh=make_mesh(jax.devices()[:1]), chunk=chunk).chunk == expected

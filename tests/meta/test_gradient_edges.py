@@ -151,7 +151,9 @@ def test_the_torso_hears_of_rewards_through_both_losses(inner_update: InnerUpdat
     expected = jax.tree.map(lambda rows: agent.learning_rate * rows_weighted_by_discount(rows), of_rows)
     assert norm(expected) > 1e-3
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), inner_update.to_rewards["hidden"], expected
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12),
+        inner_update.to_rewards["hidden"],
+        expected,
     )
 
 
@@ -231,7 +233,9 @@ def test_etas_recurrent_state_carries_gradient_inside_the_window():
         return jnp.sum(parts.reward.unroll(eta, jax.lax.stop_gradient(state), paid[1])[0])
 
     functions = (in_the_window, in_one_long_unroll, with_the_state_stopped)
-    rewards, gradients = zip(*jax.jit(lambda eta: [jax.value_and_grad(f)(eta) for f in functions])(instance.eta), strict=True)
+    rewards, gradients = zip(
+        *jax.jit(lambda eta: [jax.value_and_grad(f)(eta) for f in functions])(instance.eta), strict=True
+    )
 
     np.testing.assert_allclose(rewards, rewards[0], rtol=1e-12)
     window, whole, cut = (np.asarray(ravel_pytree(gradient)[0]) for gradient in gradients)
@@ -274,7 +278,7 @@ def test_what_acting_returns_carries_no_gradient():
         theta = lifetime.agent.theta
         direction = jax.tree.map(jnp.ones_like, theta)
         compiled = jax.jit(lambda theta: jax.jvp(act, (theta,), (direction,)))
-        (floats, entropy), (tangents, entropy_tangent) = compiled(theta)
+        (floats, _), (tangents, entropy_tangent) = compiled(theta)
         elsewhere = compiled(jax.tree.map(lambda x: x + 0.1, theta))[0][0]
 
     assert len(floats) > 6
@@ -301,7 +305,9 @@ def test_what_entered_the_window_does_move_the_loss(part: str):
         return jax.tree.map(lambda x: x + 0.05, tree)
 
     if part == "theta":
-        moved = dataclasses.replace(entering, agent=dataclasses.replace(entering.agent, theta=nudged(entering.agent.theta)))
+        moved = dataclasses.replace(
+            entering, agent=dataclasses.replace(entering.agent, theta=nudged(entering.agent.theta))
+        )
     elif part in ("first", "second"):
         optimizer = dataclasses.replace(
             entering.agent.optimizer, **{part: nudged(getattr(entering.agent.optimizer, part))}

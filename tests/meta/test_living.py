@@ -16,7 +16,9 @@ from orexis.types import Rollout, Steps
 from tests.instances import AGENTS, HISTORY_NET, LENGTH, small_task
 
 
-def live(task, agent, source=None, params=(), num_lifetimes: int = 8, num_devices: int = 1, chunk: int = 8, seed: int = 0):
+def live(
+    task, agent, source=None, params=(), num_lifetimes: int = 8, num_devices: int = 1, chunk: int = 8, seed: int = 0
+):
     mesh = make_mesh(jax.devices()[:num_devices])
     source = Extrinsic() if source is None else source
     results = live_many(task, agent, (), source, params, seed, num_lifetimes, mesh, chunk)

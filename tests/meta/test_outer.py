@@ -113,9 +113,7 @@ def test_the_loss_of_a_live_window_equals_the_equations_written_out(live, by_han
     np.testing.assert_allclose(metrics.entropy, entropy, rtol=1e-4)
     np.testing.assert_allclose(metrics.value_loss, value_loss, rtol=1e-4)
     np.testing.assert_allclose(metrics.value_error, 2 * value_loss, rtol=1e-4)
-    np.testing.assert_allclose(
-        loss, policy_loss - ENTROPY_COST * entropy + OUTER.value_cost * value_loss, rtol=1e-4
-    )
+    np.testing.assert_allclose(loss, policy_loss - ENTROPY_COST * entropy + OUTER.value_cost * value_loss, rtol=1e-4)
     assert float(metrics.steps) == N * LENGTH
     np.testing.assert_allclose(metrics.extrinsic, joined.reward[LENGTH:].sum(), rtol=1e-5)
 
@@ -157,7 +155,7 @@ def test_a_recorded_window_has_the_loss_and_the_gradient_of_the_live_one(live, b
 
 
 def ending_on(recorded, row: int):
-    """Returns R_1..R_N of a lifetime that ends on the arrival of `row` (counted from R_1's first): all arrays say so."""
+    """Returns R_1..R_N of a lifetime that ends on the arrival of `row` (counted from R_1's first)."""
     rows = np.arange(N * LENGTH).reshape(N, LENGTH)
     return dataclasses.replace(
         recorded,
@@ -235,7 +233,7 @@ def test_the_last_real_step_is_in_the_loss_although_its_discount_is_zero():
 
 
 @pytest.mark.parametrize(
-    "row, value_rows",
+    ("row", "value_rows"),
     [
         (None, N * LENGTH),  # goes on: R_0 and R_1; R_2 waits for the next window, of which it is R_0
         (1, LENGTH + 2),  # ended in R_1: R_0 and two real rows

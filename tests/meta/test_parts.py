@@ -1,4 +1,4 @@
-"""The fast parts of a window are the plain ones: tables in place of torsos, a factored matrix in place of a dense one."""
+"""The fast parts of a window do what the plain ones do: tables for torsos, a factored matrix for a dense one."""
 
 import dataclasses
 
@@ -109,7 +109,11 @@ def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
 
 @pytest.mark.parametrize(
     "net",
-    [HISTORY_NET, dataclasses.replace(HISTORY_NET, history="none"), dataclasses.replace(HISTORY_NET, sees_action=False)],
+    [
+        HISTORY_NET,
+        dataclasses.replace(HISTORY_NET, history="none"),
+        dataclasses.replace(HISTORY_NET, sees_action=False),
+    ],
     ids=["lstm", "feed-forward", "blind to actions"],
 )
 def test_a_tabulated_network_pays_what_the_plain_one_pays(net: HistoryNetConfig):

@@ -71,7 +71,7 @@ def test_the_future_does_not_change_the_past(unrolls):
 
 
 @pytest.mark.parametrize(
-    "field, value", [("arrival", 1.0), ("reward", 5.0), ("episode_goes_on", 0.5), ("action", 3)], ids=str
+    ("field", "value"), [("arrival", 1.0), ("reward", 5.0), ("episode_goes_on", 0.5), ("action", 3)], ids=str
 )
 @pytest.mark.parametrize("name", ["lstm", "none"])
 def test_a_step_is_judged_by_its_arrival_reward_end_and_action(unrolls, name: str, field: str, value):

@@ -41,7 +41,9 @@ def test_the_network_by_hand_in_numpy():
 def test_small_heads_make_the_first_policy_near_uniform_and_values_near_zero():
     def sizes(head_gain: float) -> np.ndarray:
         net = dataclasses.replace(POLICY_NET, head_gain=head_gain)
-        return np.array([np.abs(x).max() for x in policy.apply(policy.init(jax.random.key(0), SPEC, net), OBSERVATIONS)])
+        return np.array(
+            [np.abs(x).max() for x in policy.apply(policy.init(jax.random.key(0), SPEC, net), OBSERVATIONS)]
+        )
 
     full = sizes(1.0)
     assert (full > 0.0).all()

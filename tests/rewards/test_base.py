@@ -14,7 +14,7 @@ def rollout():
 
 
 @pytest.mark.parametrize(
-    "returns, expected",
+    ("returns", "expected"),
     [
         (Returns(), [0.9, 0, 0.9, 0]),  # the agent's discount, cut at episode ends
         (Returns(discount=0.5), [0.5, 0, 0.5, 0]),

@@ -42,7 +42,9 @@ def test_a_source_pays_a_batch_of_rollouts_and_keeps_its_states_form(name: str):
     assert rewards.dtype == jnp.float32
     assert np.isfinite(rewards).all()
     assert jax.tree.structure(states) == jax.tree.structure(following)
-    jax.tree.map(lambda a, b: (a.shape, a.dtype) == (b.shape, b.dtype) or pytest.fail("state changed"), states, following)
+    jax.tree.map(
+        lambda a, b: (a.shape, a.dtype) == (b.shape, b.dtype) or pytest.fail("state changed"), states, following
+    )
     assert isinstance(source.returns, Returns)
     assert hash(source) == hash(dataclasses.replace(source))  # compiled programs are found again by it
 

@@ -73,7 +73,9 @@ def test_values_stand_before_each_step_and_after_the_last(params, unrolls):
 
 
 @pytest.mark.parametrize("num_carried", [2, 4])
-def test_the_state_carried_on_is_the_one_after_so_many_steps_and_each_is_consumed_once(params, unrolls, num_carried: int):
+def test_the_state_carried_on_is_the_one_after_so_many_steps_and_each_is_consumed_once(
+    params, unrolls, num_carried: int
+):
     _, unroll_value, _ = unrolls
     values, carried = unroll_value(params, VALUE.begin(), ROLLOUT, num_carried)
     later, _ = unroll_value(params, carried, cut(num_carried, 6), 1)

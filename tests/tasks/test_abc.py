@@ -28,7 +28,7 @@ def walk():
 
 
 @pytest.mark.parametrize(
-    "name, actions, corner",
+    ("name", "actions", "corner"),
     [
         ("A", (UP, UP, LEFT, LEFT), (0, 0)),
         ("B", (UP, RIGHT, UP, RIGHT), (0, 4)),

@@ -18,7 +18,7 @@ def test_a_map_is_read_line_by_line():
 
 
 @pytest.mark.parametrize(
-    "drawing, message",
+    ("drawing", "message"),
     [
         ("@..\n..", r"equally long, got lengths \[2, 3\]"),
         ("", r"equally long, got lengths \[\]"),
@@ -41,7 +41,7 @@ WALLED[1, 2] = True
 
 
 @pytest.mark.parametrize(
-    "walls, position, reached",
+    ("walls", "position", "reached"),
     [
         (FREE, (1, 1), [(0, 1), (2, 1), (1, 0), (1, 2)]),
         (FREE, (0, 0), [(0, 0), (1, 0), (0, 0), (0, 1)]),  # the border keeps you in place

@@ -32,7 +32,7 @@ def test_every_arm_of_a_bandit_is_the_best_in_some_lifetimes():
 
 
 @pytest.mark.parametrize(
-    "actions, reward, seen",
+    ("actions", "reward", "seen"),
     [((0, 1, 1), 1.0, [0, 1, 0]), ((1, 0, 0), 0.0, [0, 0, 1])],
     ids=["the good branch", "the bad branch"],
 )

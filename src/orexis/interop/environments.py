@@ -95,6 +95,12 @@ class OrexisEnv(gymnasium.Env):
             raise gymnasium.error.ResetNeeded("call reset() before render()")
         return draw(self.task, self.render_mode, self._life)
 
+    def sketch(self, reveal: bool = True) -> np.ndarray:
+        """Returns str[H, W], a sign for each cell; with `reveal` also what the agent cannot see."""
+        if self._life is None:
+            raise gymnasium.error.ResetNeeded("call reset() before sketch()")
+        return sketch(self.task, *jax.device_get((self._life.params, self._life.state)), reveal)
+
     def _prepare(self) -> None:
         """Makes ready to compute; not before the first reset, so that an environment may be made before a fork."""
         if not self._started:

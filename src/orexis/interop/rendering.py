@@ -60,9 +60,9 @@ def _tile(sign: str) -> np.ndarray:
     if sign in "@&":
         draw.ellipse(_box(0.18), fill=color)
         if sign == "&":
-            _draw_key(draw, "#FFFFFF")
+            _draw_key(draw, "#FFFFFF", 1.0)
     elif sign == "K":
-        _draw_key(draw, color)
+        _draw_key(draw, color, 1.5)
     elif sign == "*":
         draw.rectangle(_box(0.1), fill=color)
     elif sign not in "#.":
@@ -77,11 +77,11 @@ def _box(margin: float) -> tuple[float, float, float, float]:
     return (margin * size, margin * size, (1 - margin) * size, (1 - margin) * size)
 
 
-def _draw_key(draw: ImageDraw.ImageDraw, color: str) -> None:
-    """Draws a key that lies on its side: bow, shaft and two teeth."""
-    size = TILE * _SHARPNESS
-    width = round(0.075 * size)
-    draw.ellipse((0.24 * size, 0.37 * size, 0.5 * size, 0.63 * size), outline=color, width=width)
-    draw.line((0.47 * size, 0.5 * size, 0.77 * size, 0.5 * size), fill=color, width=width)
-    for tooth in (0.64, 0.74):
-        draw.line((tooth * size, 0.5 * size, tooth * size, 0.63 * size), fill=color, width=width)
+def _draw_key(draw: ImageDraw.ImageDraw, color: str, scale: float) -> None:
+    """Draws a key that lies on its side in the middle of the tile: bow, shaft and two teeth."""
+    half, unit = TILE * _SHARPNESS / 2, scale * TILE * _SHARPNESS
+    width = round(0.075 * unit)
+    draw.ellipse((half - 0.26 * unit, half - 0.13 * unit, half, half + 0.13 * unit), outline=color, width=width)
+    draw.line((half - 0.03 * unit, half, half + 0.27 * unit, half), fill=color, width=width)
+    for tooth in (0.14, 0.24):
+        draw.line((half + tooth * unit, half, half + tooth * unit, half + 0.13 * unit), fill=color, width=width)

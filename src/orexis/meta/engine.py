@@ -65,6 +65,7 @@ class UpdateMetrics:
     theta_norm_p99: jax.Array  # f32[]
     recorded_value_max: jax.Array  # f32[]  largest |v| while acting: the first sign of a diverging critic
     skipped: jax.Array  # f32[]  1 where a non-finite meta-gradient was thrown away
+    dropped: jax.Array  # f32[]  lifetimes left out of the average and restarted, because they were not finite
     entropy_cost: jax.Array  # f32[]
     reward_learning_rate: jax.Array  # f32[]
 
@@ -238,6 +239,7 @@ class Engine:
             theta_norm_p99=jnp.percentile(norms, 99),
             recorded_value_max=jax.lax.pmax(jnp.max(jnp.abs(lifetimes.rollout.value)), AXIS),
             skipped=jnp.where(finite, 0.0, 1.0),
+            dropped=jnp.zeros(()),
             entropy_cost=scheduled(outer.entropy_cost, learner.update),
             reward_learning_rate=reward_lr,
         )

@@ -18,7 +18,7 @@ from orexis.config import OuterConfig
 from orexis.losses import entropy, entropy_loss, policy_gradient_loss, value_loss
 from orexis.meta.parts import Parts
 from orexis.meta.rollout import collect
-from orexis.returns import discounted_returns
+from orexis.returns import discounted_returns, traced_advantages
 from orexis.types import Lifetime, PyTree, Rollout, World, record
 
 
@@ -131,7 +131,8 @@ def outer_loss(
     G is the n-step extrinsic return to the window's end, bootstrapped with V_phi, running
     *through* episode ends and cut at the lifetime's end (`objective="episode"`: at episode
     ends too). A lifetime that ends inside R_N has its true returns there, so R_N joins the value
-    loss. G − V and the value target are constants.
+    loss. G − V and the value target are constants. With `advantage_trace` λ < 1, G − V becomes the
+    λ-weighted advantage of `returns.traced_advantages`.
     """
     window = unroll_window(parts, eta, lifetime, config.window, key, recorded)
     rollouts, length = window.rollouts, parts.agent.rollout_length
@@ -141,8 +142,9 @@ def outer_loss(
     goes_on = rollouts.lifetime_goes_on
     if config.objective == "episode":
         goes_on = goes_on * rollouts.episode_goes_on
-    returns = jax.lax.stop_gradient(discounted_returns(rollouts.reward, config.discount * goes_on, values[-1]))
-    advantages = jax.lax.stop_gradient(returns - values[:-1])
+    discounts = config.discount * goes_on
+    returns = jax.lax.stop_gradient(discounted_returns(rollouts.reward, discounts, values[-1]))
+    advantages = jax.lax.stop_gradient(traced_advantages(rollouts.reward, discounts, values, config.advantage_trace))
 
     acted = slice(length, None)  # R_1..R_N, rows under theta_1..theta_N
     mask = rollouts.in_lifetime

@@ -11,7 +11,7 @@ import numpy as np
 from orexis.config import HistoryNetConfig, TaskSpec, to_json
 from orexis.runs.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.types import PyTree
-from orexis.zoo.artefact import FORMAT_VERSION
+from orexis.zoo.artefact import FORMAT_VERSION, seal
 
 
 def write_artefact(
@@ -29,19 +29,23 @@ def write_artefact(
     draft = place.with_name(f".{place.name}.tmp-{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    digest = write_durably(draft / "reward.safetensors", pack_arrays(arrays))
-    full = {
-        "format_version": FORMAT_VERSION,
-        "task": task,
-        "spec": to_json(spec),
-        "network": to_json(network),
-        "sha256": digest,
-        **record,
-    }
-    write_durably(draft / "reward.json", json_bytes(full))
-    write_durably(draft / "README.md", _card(full).encode())
-    sync_folder(draft)
-    swap_folder(draft, place)
+    try:
+        digest = write_durably(draft / "reward.safetensors", pack_arrays(arrays))
+        full = {
+            "format_version": FORMAT_VERSION,
+            "task": task,
+            "spec": to_json(spec),
+            "network": to_json(network),
+            "sha256": digest,
+            **record,
+        }
+        write_durably(draft / "reward.json", json_bytes(seal(full)))
+        write_durably(draft / "README.md", _card(full).encode())
+        sync_folder(draft)
+        swap_folder(draft, place)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)  # a full disk needs the room
+        raise
 
 
 def _card(record: dict[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """Checkpoints of a training state: written whole or not at all, verified before they are believed.
 
 Save: `checkpoints/.tmp-<pid>-<step>/` → state.safetensors, flushed and read back → manifest.json
-with the sha256 of it → flush → rename to `step_XXXXXXXX` → flush → only then prune to two.
-Load: the newest whose every byte is as its manifest says; a bad one is moved aside as
-`*.corrupt` and the one before is tried.
+with size and sha256 of it, sealed with its own → flush → rename to `step_XXXXXXXX` → flush → only
+then prune, so that two that verify are left. Load: the newest whose every byte is as its manifest
+says; a bad one is moved aside as `*.corrupt` and the one before is tried.
 """
 
 import hashlib
@@ -16,40 +16,48 @@ from typing import Any
 
 import jax
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_tensors
 
 from orexis.runs.errors import BadDataError
-from orexis.runs.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
+from orexis.runs.files import json_bytes, pack_arrays, sha256_of, swap_folder, sync_folder, write_durably
 from orexis.types import PyTree
-from orexis.zoo.artefact import DamagedError, read_bounded, read_json
+from orexis.zoo.artefact import DamagedError, check_seal, read_bounded, read_json, seal, unpack_arrays
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE = (1, 2)  # 1 is 2 without the manifest's own sha256
 KEEP = 2
-MAX_BYTES = 16 * 2**30
-_STEP = re.compile(r"step_(\d{8})")
+STATE, MANIFEST = "state.safetensors", "manifest.json"
+_HEADER_BYTES = 4 * 2**20  # names, shapes and offsets, at most
+_STEP = re.compile(r"step_(\d{8}|[1-9]\d{8,})")
 
 
 def save(folder: Path, step: int, state: PyTree, extra: dict[str, Any]) -> Path:
-    """Writes the checkpoint of `step` and returns its folder; `extra` (JSON) goes into the manifest."""
-    folder.mkdir(exist_ok=True)
+    """Writes the checkpoint of `step` and returns its folder; `extra` (JSON) goes into the manifest.
+
+    Raises OSError if it cannot be written; what was there before stays.
+    """
+    if not folder.is_dir():
+        folder.mkdir()
+        sync_folder(folder.parent)
     remove_leftovers(folder)
     draft = folder / f".tmp-{os.getpid()}-{step}"
     draft.mkdir()
-    data = pack_arrays(_named_arrays(state))
-    digest = write_durably(draft / "state.safetensors", data)
-    manifest = {
-        "format_version": FORMAT_VERSION,
-        "step": step,
-        "files": {"state.safetensors": {"size": len(data), "sha256": digest}},
-        **extra,
-    }
-    write_durably(draft / "manifest.json", json_bytes(manifest))
-    sync_folder(draft)
-    final = folder / f"step_{step:08d}"
-    swap_folder(draft, final)
-    for old in steps(folder)[:-KEEP]:
-        shutil.rmtree(folder / f"step_{old:08d}")
+    try:
+        data = pack_arrays(_named_arrays(state))
+        digest = write_durably(draft / STATE, data)
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "step": step,
+            "files": {STATE: {"size": len(data), "sha256": digest}},
+            **extra,
+        }
+        write_durably(draft / MANIFEST, json_bytes(seal(manifest)))
+        sync_folder(draft)
+        final = place_of(folder, step)
+        swap_folder(draft, final)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)  # a full disk needs the room
+        raise
+    _prune(folder)
     return final
 
 
@@ -59,14 +67,15 @@ def load_latest(folder: Path, template: PyTree, warn: Callable[[str], None]) -> 
     Raises BadDataError if checkpoints are there but none of them is good.
     """
     remove_leftovers(folder)
-    reasons = [f"{path.name}: moved aside before" for path in sorted(folder.glob("*.corrupt"))]
+    reasons = [f"{path.name}: moved aside before" for path in moved_aside(folder)]
     for step in reversed(steps(folder)):
-        place = folder / f"step_{step:08d}"
+        place = place_of(folder, step)
         try:
             return read(place, template)
         except DamagedError as error:
             aside = _free_name(place.with_name(f"{place.name}.corrupt"))
             place.rename(aside)
+            sync_folder(folder)
             reasons.append(f"{place.name}: {error}")
             warn(f"checkpoint {place.name} is bad and was moved aside as {aside.name}: {error}")
     if reasons:
@@ -77,25 +86,58 @@ def load_latest(folder: Path, template: PyTree, warn: Callable[[str], None]) -> 
 def read(place: Path, template: PyTree) -> tuple[PyTree, dict[str, Any]]:
     """Returns the state in one checkpoint and its manifest.
 
-    Raises DamagedError if anything is not as it should be, and BadDataError for another format
-    version: that one is no damage, so it must not be moved aside.
+    Raises DamagedError if anything is not as it was written, and BadDataError if it is, but was
+    written by another version: that one is no damage, so it must not be moved aside.
     """
-    manifest = read_json(place / "manifest.json")
-    if manifest.get("format_version") != FORMAT_VERSION:
-        version = manifest.get("format_version")
-        raise BadDataError(f"{place} has format version {version!r}; this Orexis reads {FORMAT_VERSION}")
-    data = read_bounded(place / "state.safetensors", MAX_BYTES)
+    manifest = read_manifest(place)
+    size, digest = _promised(place, manifest)
+    plausible = _HEADER_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
+    data = read_bounded(place / STATE, plausible)
+    if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
+        verify(place, manifest)  # says what is wrong
+        raise DamagedError(f"{place / STATE} changed while it was read")
+    return _fill(template, unpack_arrays(data, place / STATE), place), manifest
+
+
+def read_manifest(place: Path) -> dict[str, Any]:
+    """Returns the manifest of one checkpoint, its seal checked; raises as `read` does."""
+    path = place / MANIFEST
+    manifest = read_json(path)
+    version = manifest.get("format_version")
+    if version != 1:  # whatever comes later seals likewise, so that a flipped bit is not taken for another version
+        check_seal(manifest, path)
+    if version not in READABLE:
+        raise BadDataError(
+            f"{place} has format version {version!r}; this Orexis reads {' and '.join(map(str, READABLE))}"
+        )
+    if manifest.get("step") != int(place.name.removeprefix("step_")):
+        raise DamagedError(f"{path} is of step {manifest.get('step')!r}")
+    return manifest
+
+
+def verify(place: Path, manifest: dict[str, Any]) -> None:
+    """Raises DamagedError if a file of the checkpoint is not, to the byte, what the manifest says."""
+    size, digest = _promised(place, manifest)
+    path = place / STATE
+    if not path.is_file():
+        raise DamagedError(f"{path} is missing or not a file")
     try:
-        promised = manifest["files"]["state.safetensors"]["sha256"]
+        found_size, found_digest = path.stat().st_size, sha256_of(path)
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read: {error.strerror}") from error
+    if found_size != size:
+        raise DamagedError(f"{path} is damaged: it has {found_size} bytes, not {size}")
+    if found_digest != digest:
+        raise DamagedError(f"{path} is damaged: its sha256 is not the one in the manifest")
+
+
+def _promised(place: Path, manifest: dict[str, Any]) -> tuple[int, str]:
+    """Returns the size and the sha256 that the state should have."""
+    try:
+        promised = manifest["files"][STATE]
+        return promised["size"], promised["sha256"]
     except (KeyError, TypeError) as error:
-        raise DamagedError(f"{place / 'manifest.json'} does not name its files") from error
-    if hashlib.sha256(data).hexdigest() != promised:
-        raise DamagedError(f"{place / 'state.safetensors'} is damaged: its sha256 is not the one in the manifest")
-    try:
-        arrays = load_tensors(data)
-    except SafetensorError as error:
-        raise DamagedError(f"{place / 'state.safetensors'} cannot be read: {error}") from error
-    return _fill(template, arrays, place), manifest
+        raise DamagedError(f"{place / MANIFEST} does not name its files") from error
 
 
 def steps(folder: Path) -> list[int]:
@@ -104,10 +146,37 @@ def steps(folder: Path) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
+def place_of(folder: Path, step: int) -> Path:
+    """Returns where the checkpoint of `step` is or goes."""
+    return folder / f"step_{step:08d}"
+
+
+def moved_aside(folder: Path) -> list[Path]:
+    """Returns the checkpoints that were found bad before."""
+    return sorted(folder.glob("*.corrupt"))
+
+
 def remove_leftovers(folder: Path) -> None:
     """Removes drafts that a crash left behind."""
     for draft in folder.glob(".tmp-*"):
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _prune(folder: Path) -> None:
+    """Removes the oldest checkpoints, once `KEEP` newer ones are seen to be good."""
+    good = 0
+    for step in reversed(steps(folder)):
+        place = place_of(folder, step)
+        if good == KEEP:
+            doomed = folder / f".tmp-{os.getpid()}-old-{step}"
+            place.rename(doomed)  # so that a crash leaves no half of a checkpoint
+            shutil.rmtree(doomed, ignore_errors=True)
+            continue
+        try:
+            verify(place, read_manifest(place))
+            good += 1
+        except (DamagedError, BadDataError):
+            continue  # for the next load to judge
 
 
 def _named_arrays(state: PyTree) -> dict[str, np.ndarray]:
@@ -116,15 +185,20 @@ def _named_arrays(state: PyTree) -> dict[str, np.ndarray]:
 
 
 def _fill(template: PyTree, arrays: dict[str, np.ndarray], place: Path) -> PyTree:
+    """Returns `template` with the arrays in it. Raises BadDataError if they are not this run's."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(template)
     names = [jax.tree_util.keystr(path) for path, _ in leaves]
-    if set(names) != set(arrays):
-        odd = sorted(set(names) ^ set(arrays))
-        raise DamagedError(f"{place} does not hold this run's state: {len(odd)} arrays differ, first {odd[0]}")
+    odd = sorted(set(names) ^ set(arrays))
+    if odd:
+        raise BadDataError(
+            f"{place} does not hold this run's state: {len(odd)} arrays differ, the first is {odd[0]}; "
+            "was it written by another version?"
+        )
     for name, (_, leaf) in zip(names, leaves, strict=True):
         if arrays[name].shape != leaf.shape or arrays[name].dtype != leaf.dtype:
-            raise DamagedError(
-                f"{place}: {name} is {arrays[name].dtype}{arrays[name].shape}, expected {leaf.dtype}{leaf.shape}"
+            raise BadDataError(
+                f"{place} does not hold this run's state: {name} is {arrays[name].dtype}{arrays[name].shape}, "
+                f"expected {leaf.dtype}{leaf.shape}"
             )
     return jax.tree.unflatten(structure, [arrays[name] for name in names])
 

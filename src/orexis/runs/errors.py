@@ -1,6 +1,6 @@
 """How a command ends: exit codes, and errors that are one sentence and what to do."""
 
-OK, USAGE, BAD_DATA, PREEMPTED, INTERRUPTED = 0, 2, 3, 75, 130
+OK, FAILED, USAGE, BAD_DATA, PREEMPTED, INTERRUPTED = 0, 1, 2, 3, 75, 130
 
 
 class CommandError(Exception):
@@ -19,7 +19,14 @@ class UsageError(CommandError):
 
 
 class BadDataError(CommandError):
-    """A file is damaged or of another version: exit 3."""
+    """A file is damaged or of another version, or training makes numbers that are none: exit 3."""
 
     def __init__(self, message: str):
         super().__init__(message, BAD_DATA)
+
+
+class MachineError(CommandError):
+    """The disk is full or fails: exit 1. What was saved before is good; the same command with --resume goes on."""
+
+    def __init__(self, message: str):
+        super().__init__(message, FAILED)

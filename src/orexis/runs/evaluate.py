@@ -28,8 +28,9 @@ from orexis.rewards.learned import LearnedReward
 from orexis.runs.errors import BadDataError, UsageError
 from orexis.statistics import bootstrap_interval, interquartile_mean
 from orexis.tasks.abc import RandomABC
+from orexis.tasks.actions import with_actions
 from orexis.tasks.base import Task
-from orexis.tasks.registry import make_task
+from orexis.tasks.registry import TASKS, make_task
 from orexis.types import PyTree
 from orexis.zoo.artefact import Artefact, DamagedError, read_artefact
 
@@ -45,7 +46,7 @@ class Source:
 
 def _near_optimal(task: Task, config: AgentConfig) -> Source:
     if not isinstance(task, RandomABC):
-        raise UsageError("near-optimal is known for random-abc only")
+        raise UsageError("near-optimal is known for random-abc with normal actions only")
     return Source(NearOptimalABC(task.spec, config.rollout_length), Extrinsic())
 
 
@@ -74,8 +75,11 @@ def find_artefact(name: str) -> Artefact:
         raise UsageError(f"{error}; has the run saved a checkpoint yet?") from error
 
 
-def make_source(name: str, task: Task, agent_config: AgentConfig) -> Source:
-    """Returns the source called `name`: one of `SOURCES`, a run folder or an artefact folder."""
+def make_source(name: str, task: Task, agent_config: AgentConfig, actions: str = "normal") -> Source:
+    """Returns the source called `name`: one of `SOURCES`, a run folder or an artefact folder.
+
+    actions: the action space that `task` was given, see `orexis.tasks.actions`.
+    """
     if name in SOURCES:
         return SOURCES[name](task, agent_config)
     artefact = find_artefact(name)
@@ -89,6 +93,11 @@ def make_source(name: str, task: Task, agent_config: AgentConfig) -> Source:
             f"the reward {name} sees the action and knows {artefact.spec.num_actions} of them, "
             f"the task has {task.spec.num_actions}; use a reward that does not see the action"
         )
+    if artefact.network.sees_action and actions != "normal":
+        raise UsageError(
+            f"the reward {name} sees the action, and {actions} actions mean something else; "
+            "use a reward that does not see the action (train with --no-reward-sees-action)"
+        )
     reward = LearnedReward(dataclasses.replace(task.spec, num_actions=artefact.spec.num_actions), artefact.network)
     return Source(ActorCritic(task.spec, agent_config), reward, artefact.params)
 
@@ -101,6 +110,8 @@ def settle_task(names: list[str], task_name: str | None) -> tuple[str, AgentConf
         if len(tasks) != 1:
             raise UsageError(f"say which --task: the sources name {', '.join(sorted(tasks)) or 'none'}")
         task_name = tasks.pop()
+        if task_name not in TASKS:  # a name found in a file is never imported unasked
+            raise UsageError(f"the reward was learned on a task of its own; if you trust it, add --task {task_name}")
     configs = {name: _agent_config(artefact, name) for name, artefact in artefacts.items()}
     chosen = next(iter(configs.values()), preset(task_name).agent)
     for name, config in configs.items():
@@ -110,14 +121,21 @@ def settle_task(names: list[str], task_name: str | None) -> tuple[str, AgentConf
 
 
 def evaluate_source(
-    name: str, task_name: str, task: Task, agent_config: AgentConfig, num_lifetimes: int, seed: int
+    name: str,
+    task_name: str,
+    task: Task,
+    agent_config: AgentConfig,
+    num_lifetimes: int,
+    seed: int,
+    actions: str = "normal",
 ) -> SourceTable:
     """Returns the table of one source on `num_lifetimes` fresh lifetimes."""
-    source = make_source(name, task, agent_config)
+    source = make_source(name, task, agent_config, actions)
     params, episodes = jax.device_get(
         live_many(task, source.agent, (), source.reward, source.params, seed, num_lifetimes, make_mesh())
     )
-    named_params = {field.name: getattr(params, field.name) for field in dataclasses.fields(params)} if params else {}
+    fields = dataclasses.fields(params) if dataclasses.is_dataclass(params) else ()
+    named_params = {field.name: getattr(params, field.name) for field in fields}
     return SourceTable(
         source=name,
         task=task_name,
@@ -138,14 +156,18 @@ def evaluate(
     num_lifetimes: int = 256,
     seed: int = 0,
     say: Callable[[str], None] = lambda message: None,
+    actions: str = "normal",
 ) -> list[SourceTable]:
     """Returns a table for each source called, all on the same lifetimes."""
     task_name, agent_config = settle_task(names, task_name)
-    task = make_task(task_name)
+    try:
+        task = with_actions(make_task(task_name), actions)
+    except ValueError as error:
+        raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
     tables = []
     for name in names:
         say(f"evaluating {name}: {num_lifetimes} lifetimes of {task_name}")
-        tables.append(evaluate_source(name, task_name, task, agent_config, num_lifetimes, seed))
+        tables.append(evaluate_source(name, task_name, task, agent_config, num_lifetimes, seed, actions))
     return tables
 
 

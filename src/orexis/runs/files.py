@@ -1,6 +1,7 @@
 """Writing so that a crash at any moment leaves the old file or the new one, never half of one."""
 
 import ctypes
+import errno
 import hashlib
 import json
 import os
@@ -16,14 +17,24 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 def write_durably(path: Path, data: bytes) -> str:
     """Writes `data`, flushes it to the disk, reads it back and returns its sha256. Raises OSError if it differs."""
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
     digest = hashlib.sha256(data).hexdigest()
-    if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-        raise OSError(f"{path} does not read back as it was written; is the disk failing?")
+    if sha256_of(path) != digest:
+        raise OSError(errno.EIO, "does not read back as it was written; is the disk failing?", str(path))
     return digest
+
+
+def sha256_of(path: Path) -> str:
+    """Returns the sha256 of a file, read piece by piece: any size, little memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync_folder(folder: Path) -> None:
@@ -43,9 +54,22 @@ def json_bytes(data: Any) -> bytes:
 def write_json(path: Path, data: Any) -> None:
     """Replaces `path` by `data` as JSON, in one step."""
     beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    write_durably(beside, json_bytes(data))
-    beside.replace(path)
+    try:
+        write_durably(beside, json_bytes(data))
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Removes what a crash left behind of `write_json` and `swap_folder`. The caller holds the folder's lock."""
+    for draft in (*folder.glob(".*.tmp-*"), *folder.glob(".*.old-*")):
+        if draft.is_dir() and not draft.is_symlink():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
 
 
 def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:

@@ -5,6 +5,8 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
+from orexis.interop.forks import jax_has_started
+
 SINGLE_THREADED_OPS = "--xla_cpu_multi_thread_eigen=false"
 """Ops on a few lifetimes are too small for threads; the cores are used as devices instead."""
 
@@ -18,7 +20,12 @@ def cache_folder() -> Path:
 
 
 def prepare_jax(num_devices: int | None = None) -> None:
-    """Configures JAX. Call before anything touches a device; `num_devices` defaults to one a core."""
+    """Configures JAX. Call before anything touches a device; `num_devices` defaults to one a core.
+
+    Does nothing once JAX has started: then its devices are what they are.
+    """
+    if jax_has_started():
+        return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_cpu_multi_thread_eigen" not in flags:

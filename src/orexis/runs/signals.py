@@ -11,6 +11,7 @@ from orexis.runs.errors import INTERRUPTED, PREEMPTED
 
 T = TypeVar("T")
 _CODES = {signal.SIGTERM: PREEMPTED, signal.SIGINT: INTERRUPTED}
+_FAREWELL = b"orexis: stopped before there was anything to save\n"
 
 
 class StopRequest:
@@ -18,14 +19,18 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.code: int | None = None
-        self.nothing_to_save = False  # while compiling: leave at once
+        self.will_save = False  # until then, while JAX starts and compiles, a signal ends the process at once
 
     def _handle(self, number: int, frame: object) -> None:
         del frame
         again = self.code is not None
         self.code = _CODES[signal.Signals(number)]
-        if self.nothing_to_save or (again and number == signal.SIGINT):
-            os._exit(self.code)  # the second Ctrl-C, or nothing to lose
+        if not self.will_save:
+            with contextlib.suppress(OSError):
+                os.write(2, _FAREWELL)
+            os._exit(self.code)
+        if again and number == signal.SIGINT:
+            os._exit(self.code)  # the second Ctrl-C: at once, what was saved before is good
 
 
 @contextlib.contextmanager
@@ -43,13 +48,11 @@ def listening() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
-def leave_at_once_during(request: StopRequest, work: Callable[[], T]) -> T:
-    """Returns work(), run in a thread so that a signal is heard meanwhile and ends the process at once.
+def hearing(work: Callable[[], T]) -> T:
+    """Returns work(), run in a thread, so that this one hears signals meanwhile.
 
     Compiling blocks its thread for many seconds in one call; Python hears signals only between calls.
     """
-    if request.code is not None:
-        raise SystemExit(request.code)
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -59,12 +62,10 @@ def leave_at_once_during(request: StopRequest, work: Callable[[], T]) -> T:
         except BaseException as error:
             errors.append(error)
 
-    request.nothing_to_save = True
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.2)
-    request.nothing_to_save = False
     if errors:
         raise errors[0]
     return results[0]

@@ -7,7 +7,6 @@ from rich.table import Table
 
 from orexis.figures.table import SourceTable
 from orexis.runs.evaluate import summarise
-from orexis.tasks.registry import TASKS
 
 
 def print_summary(tables: Sequence[SourceTable]) -> None:
@@ -26,19 +25,3 @@ def print_summary(tables: Sequence[SourceTable]) -> None:
             f"{table.extrinsic[:, -10:].mean():.3f}",
         )
     Console().print(shown)
-
-
-def print_tasks() -> None:
-    """Prints what can be trained on, with a drawing where the task has a map."""
-    console = Console(highlight=False)
-    for name, entry in TASKS.items():
-        task = entry.make()
-        spec = task.spec
-        shape = "×".join(str(size) for size in spec.observation_shape)
-        console.print(f"[bold]{name}[/bold]  {entry.summary}")
-        console.print(
-            f"    {spec.episodes_per_lifetime} episodes of at most {spec.time_limit} steps, "
-            f"{spec.num_actions} actions, observation {shape}"
-        )
-        for line in getattr(task, "drawing", "").split():
-            console.print(f"        {' '.join(line)}", markup=False)

@@ -1,0 +1,79 @@
+"""Learning in probe worlds, where the right answer is known: tells a broken learner from a hard task."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from orexis.agents.actor_critic import ActorCritic
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
+from orexis.meta.engine import Engine, make_mesh
+from orexis.meta.living import live_many
+from orexis.rewards.extrinsic import Extrinsic
+from orexis.rewards.learned import LearnedReward
+from orexis.tasks.probes import Bandit, Delayed
+
+pytestmark = pytest.mark.slow
+
+NUM_EVALUATED = 512
+
+
+def evaluate(task, agent, source, params) -> np.ndarray:
+    """Returns f32[lifetimes, episodes], the returns of fresh agents paid by `source`."""
+    mesh = make_mesh(jax.devices()[:1])
+    _, episodes = live_many(task, agent, (), source, params, 1, NUM_EVALUATED, mesh, chunk=NUM_EVALUATED)
+    return np.asarray(episodes.extrinsic)
+
+
+def test_an_agent_paid_by_the_task_learns_which_first_action_is_rewarded_three_steps_later():
+    task = Delayed(delay=3, episodes=100)
+    agent = ActorCritic(task.spec, AgentConfig(net=PolicyNetConfig(num_filters=4, num_hidden=16)))
+
+    returns = evaluate(task, agent, Extrinsic(), ())
+
+    assert abs(returns[:, 0].mean() - 0.5) < 0.1  # a newborn chooses blindly: standard error 0.022
+    assert returns[:, -10:].mean() > 0.9
+
+
+def test_an_agent_that_is_paid_nothing_learns_nothing():
+    @dataclasses.dataclass(frozen=True)
+    class Nothing(Extrinsic):
+        def unroll(self, params, state, rollout):
+            return 0.0 * rollout.reward, state
+
+    task = Delayed(delay=3, episodes=100)
+    agent = ActorCritic(task.spec, AgentConfig(net=PolicyNetConfig(num_filters=4, num_hidden=16)))
+    assert abs(evaluate(task, agent, Nothing(), ())[:, -10:].mean() - 0.5) < 0.1
+
+
+@pytest.mark.parametrize("engine", ["fast", "dense"])
+def test_a_learned_reward_teaches_newborns_which_arm_is_best_in_their_lifetime(engine: str):
+    task = Bandit(arms=3, episodes=20)
+    config = MetaConfig(
+        agent=AgentConfig(net=PolicyNetConfig(num_filters=2, num_hidden=8), rollout_length=2, learning_rate=0.3),
+        reward=HistoryNetConfig(num_filters=2, num_hidden=8, num_units=8),
+        outer=OuterConfig(
+            window=3,
+            reward_learning_rate=Schedule(5e-3, 5e-3),
+            value_learning_rate=5e-3,
+            entropy_cost=Schedule(0.05, 0.005, 300),
+        ),
+        lifetimes=32,
+    )
+    trainer = Engine(task, config, seed=0, mesh=make_mesh(jax.devices()[:1]), chunk=32, engine=engine)
+    agent, source = ActorCritic(task.spec, config.agent), LearnedReward(task.spec, config.reward)
+
+    state = trainer.init()
+    before = evaluate(task, agent, source, state.learner.eta)
+    update = trainer.compile_update()
+    for _ in range(300):
+        state, metrics = update(state)
+    after = evaluate(task, agent, source, state.learner.eta)
+
+    # Seeds 0 to 3 were seen to reach 0.86 to 0.87 over the lifetime, 0.975 over its last five episodes.
+    assert before.mean() < 0.45  # blind: 1/3
+    assert after.mean() > 0.75
+    assert after[:, -5:].mean() > 0.9
+    assert abs(after[:, 0].mean() - 1 / 3) < 0.08  # no reward can tell a newborn which arm it will be
+    assert float(metrics.skipped) == 0.0
