@@ -36,6 +36,8 @@ class Train:
     """Go on with the run in --run-dir."""
     devices: int | None = None
     """CPU devices to use; default one a core."""
+    engine: Literal["fast", "dense"] = RunConfig.engine
+    """dense: nothing is factored or tabulated, for debugging."""
     lifetimes: int = MetaConfig.lifetimes
     """Lifetimes in parallel."""
     history: Literal["lstm", "none"] | None = None
@@ -82,6 +84,7 @@ class Train:
                 seed=self.seed,
                 updates=self.updates,
                 checkpoint_every=self.checkpoint_every,
+                engine=self.engine,
                 meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
             )
         except ValueError as error:
@@ -112,9 +115,7 @@ class Evaluate:
             _require_task(self.task)
         if len(set(self.sources)) != len(self.sources):
             raise UsageError("a source is named twice")
-        for path in (self.json, self.csv):
-            if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-                raise UsageError(f"cannot write {path}: it is a folder or its folder does not exist")
+        _require_file_places(self.json, self.csv)
         from orexis.runs.platform import prepare_jax
 
         prepare_jax()
@@ -172,8 +173,7 @@ class Play:
             raise UsageError(f"--episodes must be at least 1, not {self.episodes}")
         if not 0 <= self.seed < 2**32:
             raise UsageError(f"--seed must be between 0 and 2^32 - 1, not {self.seed}")
-        if self.gif is not None and (self.gif.is_dir() or not self.gif.absolute().parent.is_dir()):
-            raise UsageError(f"cannot write {self.gif}: it is a folder or its folder does not exist")
+        _require_file_places(self.gif)
         if not self.random and not sys.stdin.isatty():
             raise UsageError("keys can be read from a terminal only; add --random to watch a random walk")
         from orexis.runs.platform import prepare_jax
@@ -195,7 +195,51 @@ class Tasks:
         return OK
 
 
-COMMANDS: dict[str, type] = {"demo": Demo, "tasks": Tasks, "play": Play, "train": Train, "evaluate": Evaluate}
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """Measure the engine against the naive reference in one run, or the tasks alone."""
+
+    task: Positional[str] = "random-abc"
+    lifetimes: int = 64
+    repeats: int = 5
+    """Turns that engine and reference take."""
+    tasks: bool = False
+    """Measure the tasks alone, and their share of an update."""
+    json: Path | None = None
+    """Where to write the figures."""
+
+    def run(self) -> int:
+        _require_task(self.task)
+        _require_file_places(self.json)
+        if self.lifetimes < 1 or self.repeats < 1:
+            raise UsageError("--lifetimes and --repeats must be at least 1")
+        if self.tasks:
+            from orexis.runs.platform import prepare_jax
+
+            prepare_jax()
+            from orexis.runs.bench_tasks import bench_tasks, print_task_speeds
+
+            result = bench_tasks()
+            print_task_speeds(result)
+        else:
+            from orexis.runs.bench import bench
+
+            result = bench(self.task, self.lifetimes, self.repeats)
+        if self.json is not None:
+            from orexis.runs.files import write_json
+
+            write_json(self.json, result)
+        return OK
+
+
+COMMANDS: dict[str, type] = {
+    "demo": Demo,
+    "tasks": Tasks,
+    "play": Play,
+    "train": Train,
+    "evaluate": Evaluate,
+    "bench": Bench,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -273,6 +317,12 @@ def _overview() -> str:
     lines = ["usage: orexis COMMAND [OPTIONS]", "", "Learns what agents should want.", "", "commands:"]
     lines += [f"  {name:<10} {(command.__doc__ or '').splitlines()[0]}" for name, command in COMMANDS.items()]
     return "\n".join([*lines, "", "`orexis COMMAND --help` tells the options; `--debug` shows tracebacks."])
+
+
+def _require_file_places(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            raise UsageError(f"cannot write {path}: it is a folder or its folder does not exist")
 
 
 def _require_task(name: str) -> None:

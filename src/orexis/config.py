@@ -160,10 +160,12 @@ class RunConfig:
     updates: int = 20000  # in total; a resumed run goes on to here
     checkpoint_every: int = 500  # updates
     log_every: int = 10  # updates a row of metrics.csv
+    engine: Literal["fast", "dense"] = "fast"  # 'dense': nothing factored or tabulated, for debugging
     meta: MetaConfig = dataclasses.field(default_factory=MetaConfig)
 
     def __post_init__(self) -> None:
         _positive(self, "updates", "checkpoint_every", "log_every")
+        _one_of(self, "engine", "fast", "dense")
         _require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
 
 

@@ -7,7 +7,7 @@ import re
 
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
 
-RANDOM_ABC = MetaConfig()
+RANDOM_ABC = MetaConfig(outer=OuterConfig(advantage_trace=0.8))
 EMPTY_ROOMS = MetaConfig(agent=AgentConfig(rollout_length=8, entropy_cost=0.01, optimizer="sgd", learning_rate=0.1))
 NONSTATIONARY_ABC = MetaConfig(
     agent=AgentConfig(rollout_length=4, entropy_cost=0.05, optimizer="sgd", learning_rate=0.1)

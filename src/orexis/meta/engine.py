@@ -3,7 +3,7 @@
     lifetimes [L] ──shard──► devices [D] ──scan──► chunks of `chunk` lifetimes ──vmap──► one lifetime
 
 Two facts of small machines shape it. Ops on a few lifetimes are too small for threads to
-help, so each core is a device of its own with single-threaded ops. And a chunk of about eight
+help, so each core is a device of its own with single-threaded ops. And a chunk of about sixteen
 lifetimes keeps its weights in the core's own cache, so a shard is a scan over chunks, not one
 wide batch. The gradient of a shard is the sum over its chunks; shards are added by one `psum`.
 """
@@ -89,7 +89,7 @@ class Engine:
     config: MetaConfig
     seed: int
     mesh: Mesh
-    chunk: int = 8
+    chunk: int = 16
     engine: Literal["fast", "dense"] = "fast"
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
 """A run from its first update to its last, through kills and resumes.
 
-The run goes in strides to the next multiple of `log_every` updates. Between two strides a row of
-metrics is written, a checkpoint saved or the run stopped. A stride may end early; the row begun
-is in the checkpoint then, so that a resumed run writes the same rows and reaches the same bits as
+The run goes in strides to the next multiple of `log_every` or `checkpoint_every` updates. Between
+two strides a row of metrics is written, a checkpoint saved or the run stopped. A row that was begun
+is kept in the checkpoint, so that a resumed run writes the same rows and reaches the same bits as
 one that was never interrupted.
 """
 
@@ -44,7 +44,8 @@ def make_engine(config: RunConfig) -> Engine:
         check_task(task)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
-    return Engine(task, config.meta, config.seed, make_mesh(usable_devices(config.meta.lifetimes)))
+    mesh = make_mesh(usable_devices(config.meta.lifetimes))
+    return Engine(task, config.meta, config.seed, mesh, engine=config.engine)
 
 
 def usable_devices(num_lifetimes: int) -> list[jax.Device]:
@@ -169,7 +170,7 @@ class Run:
             while self.progress.step < updates and not self._must_stop():
                 current = self._stride(current, compiled)
                 self._write_row(metrics_file, report)
-                if self.progress.step - saved >= self.config.checkpoint_every:
+                if self.progress.step % self.config.checkpoint_every == 0:
                     saved = self._save(current, metrics_file)
             if saved != self.progress.step:
                 self._save(current, metrics_file)
@@ -177,8 +178,9 @@ class Run:
         if self.progress.skipped_in_a_row >= PATIENCE:
             raise BadDataError(self._say_what_was_not_finite())
         if self.progress.step < updates:
-            report.say(f"stopped at update {self.progress.step} and saved; go on with --resume --run-dir {self.run_dir}")
             assert self.stop.code is not None
+            done = self.progress.step
+            report.say(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
             return self.stop.code
         report.say(
             f"done: {updates} updates, {self.progress.env_steps} steps; the reward is in {self.run_dir / REWARD}"
@@ -189,9 +191,9 @@ class Run:
         return self.stop.code is not None or self.progress.skipped_in_a_row >= PATIENCE
 
     def _stride(self, state: TrainState, compiled) -> TrainState:
-        """Returns the state after the updates to the next multiple of `log_every`, or fewer if the run is to stop."""
-        every = self.config.log_every
-        end = min(self.config.updates, (self.progress.step // every + 1) * every)
+        """Returns the state after the updates to the next row or checkpoint, or fewer if the run is to stop."""
+        intervals = (self.config.log_every, self.config.checkpoint_every)
+        end = min(self.config.updates, *((self.progress.step // every + 1) * every for every in intervals))
         waiting: collections.deque[UpdateMetrics] = collections.deque()
         for _ in range(self.progress.step, end):
             state, metrics = compiled(state)

@@ -172,10 +172,12 @@ def _check_arrays(folder: Path, params: dict, expected: dict[str, dict[str, tupl
 
 def _mismatch(expected: dict[str, dict], found: dict[str, dict]) -> str:
     """Returns the first array that is not as expected, in words."""
-    flat = [{f"{a}.{b}": shape for a, leaves in tree.items() for b, shape in leaves.items()} for tree in (expected, found)]
-    names = sorted(name for name in {*flat[0], *flat[1]} if flat[0].get(name) != flat[1].get(name))
-    name = names[0]
-    return f"{name[:80]} should be {flat[0].get(name, 'absent')} and is {flat[1].get(name, 'absent')}"
+    wanted, there = (
+        {f"{layer}.{leaf}": shape for layer, leaves in tree.items() for leaf, shape in leaves.items()}
+        for tree in (expected, found)
+    )
+    name = min(name for name in {*wanted, *there} if wanted.get(name) != there.get(name))
+    return f"{name[:80]} should be {wanted.get(name, 'absent')} and is {there.get(name, 'absent')}"
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

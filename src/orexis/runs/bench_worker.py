@@ -1,0 +1,122 @@
+"""One side of the benchmark in a process of its own, with the XLA flags that suit it.
+
+Started by `runs.bench` as `python -m orexis.runs.bench_worker SIDE TASK LIFETIMES CACHE`. It compiles, says
+so in one line of JSON, and then runs as many updates as each line on its standard input asks for.
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+from typing import Any
+
+ENGINE_SIDES = ("engine", "dense")
+
+
+def main() -> None:
+    side, task_name, num_lifetimes, cache = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    started = time.perf_counter()
+    if side in ENGINE_SIDES:
+        from orexis.runs.platform import prepare_jax
+
+        prepare_jax()
+    import jax
+
+    jax.config.update("jax_compilation_cache_dir", cache)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    step, state, flops = make_side(side, task_name, num_lifetimes)
+    imported = time.perf_counter()
+    compiled = step.lower(state).compile()
+    compile_s = time.perf_counter() - imported
+    state = jax.block_until_ready(compiled(state))[0]
+    say({"compile_s": compile_s, "start_s": imported - started, "matmul_flops": flops, "peak": matmul_peak()})
+    for line in sys.stdin:
+        begun, used = time.perf_counter(), time.process_time()
+        for _ in range(int(line)):
+            state, _ = compiled(state)
+        jax.block_until_ready(state)
+        say({"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - used, "rss_mb": peak_rss_mb()})
+
+
+def make_side(side: str, task_name: str, num_lifetimes: int):
+    """Returns the jitted update, its first state, and the multiply-adds' flops of one update's matmuls."""
+    import dataclasses
+
+    import jax
+
+    from orexis.meta.engine import Engine, make_mesh
+    from orexis.presets import preset
+    from orexis.reference.naive import Naive
+    from orexis.tasks.registry import make_task
+
+    task, config = make_task(task_name), dataclasses.replace(preset(task_name), lifetimes=num_lifetimes)
+    if side == "naive":
+        naive = Naive(task, config)
+        state = jax.jit(naive.init)()
+        update = jax.jit(lambda state: naive.update(state), donate_argnums=0)
+    else:
+        engine = Engine(task, config, 0, make_mesh(), engine="fast" if side == "engine" else "dense")
+        state, update = engine.init(), engine.compile_update()
+    return update, state, count_matmul_flops(jax.make_jaxpr(update)(state).jaxpr)
+
+
+def count_matmul_flops(jaxpr: Any) -> float:
+    """Returns the flops of all matmuls and convolutions in a jaxpr: loops by their length, one device's share.
+
+    Loops of unknown length (replacing the lifetimes that ended) are left out.
+    """
+    total = 0.0
+    for equation in jaxpr.eqns:
+        name, params = equation.primitive.name, equation.params
+        if name == "dot_general":
+            (contracting, _), _ = params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            inner = 1
+            for axis in contracting:
+                inner *= shape[axis]
+            total += 2.0 * inner * equation.outvars[0].aval.size
+        elif name == "conv_general_dilated":
+            kernel = equation.invars[1].aval
+            numbers = params["dimension_numbers"].rhs_spec
+            total += 2.0 * equation.outvars[0].aval.size * kernel.size / kernel.shape[numbers[0]]
+        elif name != "while":
+            repeats = params.get("length", 1) if name == "scan" else 1
+            for value in params.values():
+                for inner_jaxpr in value if isinstance(value, tuple | list) else (value,):
+                    inner_jaxpr = getattr(inner_jaxpr, "jaxpr", inner_jaxpr)
+                    if hasattr(inner_jaxpr, "eqns"):
+                        total += repeats * count_matmul_flops(inner_jaxpr)
+    return total
+
+
+def matmul_peak() -> float:
+    """Returns the flops per second of one core's large float32 matmul, the best of a few tries."""
+    import jax
+    import jax.numpy as jnp
+
+    size, best = 768, 0.0
+    x = jnp.ones((size, size))
+    multiply = jax.jit(lambda a: a @ a)
+    multiply(x).block_until_ready()
+    for _ in range(8):
+        begun = time.process_time()
+        multiply(x).block_until_ready()
+        best = max(best, 2.0 * size**3 / max(time.process_time() - begun, 1e-9))
+    return best
+
+
+def peak_rss_mb() -> float:
+    """Returns this process's largest resident size so far, MB."""
+    scale = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+
+
+def say(message: dict[str, Any]) -> None:
+    """Writes one line of JSON to the process that started this one."""
+    print(json.dumps(message), flush=True)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    main()

@@ -1,0 +1,284 @@
+"""A run: what it writes, how it goes on, and that going on changes no bit."""
+
+import dataclasses
+import json
+import os
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from orexis.config import from_json
+from orexis.runs import checkpoint, loop
+from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED, BadDataError, UsageError
+from orexis.runs.train import train
+from orexis.zoo.artefact import read_artefact
+from tests.runs.tiny import TINY, CompiledOnce, digest_of, remembered_engine, rows_of, with_updates
+
+
+@pytest.fixture(autouse=True)
+def compiled_once(monkeypatch):
+    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory) -> Path:
+    """A run of twelve updates that nothing disturbed, its checkpoints every four."""
+    run_dir = tmp_path_factory.mktemp("straight") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "make_engine", remembered_engine)
+        assert train(run_dir, TINY, resume=False) == OK
+    return run_dir
+
+
+def state_at(run_dir: Path, step: int):
+    template = jax.eval_shape(remembered_engine(TINY).init)
+    return checkpoint.read(checkpoint.place_of(run_dir / "checkpoints", step), template)[0]
+
+
+def interfere(monkeypatch, at_call: int, act):
+    """Calls `act` before the update number `at_call` of the next run; returns the list of updates that were done."""
+    calls: list[int] = []
+
+    def compile_update(engine: CompiledOnce):
+        def update(state):
+            calls.append(len(calls) + 1)
+            if calls[-1] == at_call:
+                act()
+            return engine._compiled(state)
+
+        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: update))
+
+    monkeypatch.setattr(CompiledOnce, "compile_update", compile_update)
+    return calls
+
+
+def assert_same_run(run_dir: Path, straight: Path) -> None:
+    assert digest_of(run_dir, 12) == digest_of(straight, 12)
+    assert rows_of(run_dir) == rows_of(straight)
+    arrays = "reward/reward.safetensors"
+    assert (run_dir / arrays).read_bytes() == (straight / arrays).read_bytes()
+
+
+def test_a_run_leaves_what_it_promises(straight):
+    assert {path.name for path in straight.iterdir()} == {
+        *("config.json", "env.json", "metrics.csv", "log.txt", "checkpoints", "reward", ".lock")
+    }
+    assert checkpoint.steps(straight / "checkpoints") == [8, 12]
+    updates = [row[0] for row in rows_of(straight)]
+    assert updates == ["update", "3", "6", "9", "12"]
+    config = json.loads((straight / "config.json").read_text())
+    assert config.pop("format_version") == 1
+    assert from_json(type(TINY), config) == TINY
+    assert "done: 12 updates" in (straight / "log.txt").read_text()
+
+
+def test_the_checkpoints_of_the_straight_run_meet_lifetimes_in_the_middle_and_at_their_end(straight):
+    # Otherwise the tests of resuming below would not test what they say.
+    lifetimes = state_at(straight, 8).lifetimes
+    assert (lifetimes.age == 0).any()  # just replaced
+    assert (lifetimes.age > 0).any()  # in the middle
+    assert len(set(lifetimes.generation.tolist())) > 1
+
+
+@pytest.mark.parametrize("first", [1, 3, 4, 5, 6, 7, 11])
+def test_stopping_by_number_and_going_on_changes_no_bit(tmp_path, straight, first: int):
+    # log_every is 3 and checkpoint_every 4: on both, on one, on none of them.
+    assert train(tmp_path, with_updates(first), resume=False) == OK
+    assert train(tmp_path, TINY, resume=True) == OK
+    assert_same_run(tmp_path, straight)
+
+
+@pytest.mark.parametrize("at_call", [1, 2, 6, 8])
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, PREEMPTED), (signal.SIGINT, INTERRUPTED)])
+def test_a_signal_saves_and_going_on_changes_no_bit(tmp_path, straight, at_call: int, number, code: int):
+    with pytest.MonkeyPatch.context() as patch:
+        calls = interfere(patch, at_call, lambda: os.kill(os.getpid(), number))
+        assert train(tmp_path, TINY, resume=False) == code
+    assert at_call <= len(calls) <= at_call + loop.AHEAD
+    assert checkpoint.steps(tmp_path / "checkpoints")[-1] == len(calls)
+    assert read_artefact(tmp_path / "reward").record["training"]["updates"] == len(calls)
+    assert f"stopped at update {len(calls)} and saved" in (tmp_path / "log.txt").read_text()
+    assert train(tmp_path, TINY, resume=True) == OK
+    assert_same_run(tmp_path, straight)
+
+
+def test_a_signal_during_the_last_update_ends_the_run_as_if_there_had_been_none(tmp_path, straight, monkeypatch):
+    interfere(monkeypatch, 12, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert train(tmp_path, TINY, resume=False) == OK
+    assert_same_run(tmp_path, straight)
+
+
+@pytest.mark.parametrize("at_call", [2, 5, 10, 12])
+def test_a_crash_and_going_on_changes_no_bit_and_writes_no_row_twice(tmp_path, straight, at_call: int):
+    def crash():
+        raise KeyError("the process ends here")
+
+    with pytest.MonkeyPatch.context() as patch:
+        interfere(patch, at_call, crash)
+        with pytest.raises(KeyError):
+            train(tmp_path, TINY, resume=False)
+    assert checkpoint.steps(tmp_path / "checkpoints") == [step for step in (4, 8) if step < at_call - loop.AHEAD + 1]
+    with (tmp_path / "metrics.csv").open("a") as file:
+        file.write("9,1234,torn")
+    assert train(tmp_path, TINY, resume=True) == OK
+    assert_same_run(tmp_path, straight)
+
+
+def test_what_is_saved_is_what_was_trained(straight):
+    state, first = state_at(straight, 12), jax.tree.map(np.array, remembered_engine(TINY).init())
+    params = read_artefact(straight / "reward").params
+    jax.tree.map(np.testing.assert_array_equal, params, state.learner.eta_average)
+    assert int(state.learner.update) == 12
+    for layer, leaves in params.items():
+        assert any((leaves[leaf] != first.learner.eta[layer][leaf]).any() for leaf in leaves), layer
+
+
+def test_a_finished_run_that_is_resumed_ends_at_once(tmp_path, monkeypatch):
+    assert train(tmp_path, with_updates(4), resume=False) == OK
+    digest, rows = digest_of(tmp_path, 4), rows_of(tmp_path)
+    calls = interfere(monkeypatch, 1, lambda: None)
+    assert train(tmp_path, with_updates(4), resume=True) == OK
+    assert train(tmp_path, with_updates(2), resume=True) == OK  # asks for less than there is
+    assert calls == []
+    assert "has 4 updates already: nothing to do" in (tmp_path / "log.txt").read_text()
+    assert (digest_of(tmp_path, 4), rows_of(tmp_path)) == (digest, rows)
+
+
+def test_a_kill_between_the_last_checkpoint_and_the_artefact_is_made_good(tmp_path, straight, monkeypatch):
+    def killed(*arguments):
+        raise KeyError("the process ends here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Run, "_write_artefact", killed)
+        with pytest.raises(KeyError):
+            train(tmp_path, with_updates(12, checkpoint_every=12), resume=False)
+    assert checkpoint.steps(tmp_path / "checkpoints") == [12]
+    assert not (tmp_path / "reward").exists()
+    assert train(tmp_path, with_updates(12, checkpoint_every=12), resume=True) == OK
+    assert_same_run(tmp_path, straight)
+
+
+def test_resuming_where_nothing_was_saved_yet_starts_from_the_beginning(tmp_path, straight):
+    assert train(tmp_path / "new", TINY, resume=True) == OK
+    assert "starting bandit at update 0" in (tmp_path / "new" / "log.txt").read_text()
+    assert_same_run(tmp_path / "new", straight)
+
+
+def test_a_used_folder_is_not_used_again_unless_asked(tmp_path, straight):
+    with pytest.raises(UsageError, match="holds a run already; add --resume"):
+        train(straight, TINY, resume=False)
+    (tmp_path / "checkpoints").mkdir()  # a run whose config.json was lost
+    with pytest.raises(UsageError, match="holds a run already; add --resume"):
+        train(tmp_path, TINY, resume=False)
+
+
+def test_another_config_is_refused_and_each_field_named(tmp_path):
+    assert train(tmp_path, with_updates(2), resume=False) == OK
+    outer = dataclasses.replace(TINY.meta.outer, discount=0.5)
+    other = dataclasses.replace(TINY, seed=7, log_every=5, meta=dataclasses.replace(TINY.meta, outer=outer))
+    with pytest.raises(UsageError) as refused:
+        train(tmp_path, other, resume=True)
+    for line in ("seed: 0 → 7", "log_every: 3 → 5", "meta.outer.discount: 0.99 → 0.5"):
+        assert line in str(refused.value)
+    assert "updates" not in str(refused.value)
+
+    (tmp_path / "config.json").unlink()  # the checkpoint itself knows too
+    with pytest.raises(UsageError, match="seed: 0 → 7"):
+        train(tmp_path, other, resume=True)
+
+
+def test_intervals_and_the_end_may_change_on_the_way(tmp_path, straight):
+    assert train(tmp_path, with_updates(5, checkpoint_every=2), resume=False) == OK
+    assert train(tmp_path, with_updates(12, checkpoint_every=100), resume=True) == OK
+    assert_same_run(tmp_path, straight)
+
+
+@pytest.mark.parametrize(
+    "name, value", [("env_steps", "many"), ("wall_s", None), ("metrics_bytes", -1), ("totals", {"count": 1}), ("config", 5)]
+)
+def test_a_manifest_that_makes_no_sense_is_refused(tmp_path, name: str, value):
+    assert train(tmp_path, with_updates(2), resume=False) == OK
+    path = tmp_path / "checkpoints" / "step_00000002" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest[name] = value
+    path.write_text(json.dumps(checkpoint.seal(manifest)))
+    with pytest.raises(BadDataError, match="the manifest of step 2 cannot be used"):
+        train(tmp_path, TINY, resume=True)
+
+
+def test_too_many_skipped_updates_in_a_row_stop_the_run_with_its_state_saved(tmp_path, monkeypatch):
+    def compile_update(engine: CompiledOnce):
+        def update(state):
+            state, metrics = engine._compiled(state)
+            nan = np.float32(np.nan)
+            return state, dataclasses.replace(metrics, skipped=np.float32(1), eta_gradient_norm=nan)
+
+        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: update))
+
+    monkeypatch.setattr(CompiledOnce, "compile_update", compile_update)
+    with pytest.raises(BadDataError, match=r"not finite in \d+ updates in a row.*norm of eta's nan"):
+        train(tmp_path, with_updates(100), resume=False)
+    step = checkpoint.steps(tmp_path / "checkpoints")[-1]
+    assert loop.PATIENCE <= step <= loop.PATIENCE + loop.AHEAD
+    assert read_artefact(tmp_path / "reward").record["training"]["updates"] == step
+    last = dict(zip(*(rows_of(tmp_path)[i] for i in (0, -1)), strict=True))
+    assert last["eta_gradient_norm"] == ""
+    assert float(last["skipped_updates"]) > 0
+
+
+def test_single_skipped_updates_stop_nothing(tmp_path, monkeypatch):
+    numbers = iter(range(1000))
+
+    def compile_update(engine: CompiledOnce):
+        def update(state):
+            state, metrics = engine._compiled(state)
+            return state, dataclasses.replace(metrics, skipped=np.float32(next(numbers) % 9 != 8))
+
+        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: update))
+
+    monkeypatch.setattr(CompiledOnce, "compile_update", compile_update)
+    assert train(tmp_path, with_updates(40), resume=False) == OK
+
+
+def test_metrics_that_were_cut_keep_their_whole_lines(tmp_path, straight):
+    assert train(tmp_path, with_updates(6), resume=False) == OK
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(path.read_bytes()[:-10])  # into the row of update 6
+    assert train(tmp_path, TINY, resume=True) == OK
+    assert [row[0] for row in rows_of(tmp_path)] == ["update", "3", "9", "12"]
+    assert digest_of(tmp_path, 12) == digest_of(straight, 12)
+    assert "metrics.csv was cut" in (tmp_path / "log.txt").read_text()
+
+
+def test_metrics_of_other_columns_are_kept_aside(tmp_path):
+    assert train(tmp_path, with_updates(3), resume=False) == OK
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(path.read_bytes().replace(b"env_steps", b"env_stops"))
+    assert train(tmp_path, with_updates(6), resume=True) == OK
+    assert [row[0] for row in rows_of(tmp_path)] == ["update", "6"]
+    (aside,) = tmp_path.glob("metrics-until-*.csv")
+    assert aside.read_text().count("\n") == 2
+
+
+def test_a_listener_that_goes_away_does_not_end_the_run(tmp_path, straight, monkeypatch):
+    def gone(*arguments, **options):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("rich.console.Console.print", gone)
+    assert train(tmp_path, TINY, resume=False) == OK
+    assert_same_run(tmp_path, straight)
+
+
+def test_a_task_that_breaks_its_contract_is_refused_before_anything_is_compiled(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    config = dataclasses.replace(TINY, task="tests.runs.test_train:NotATask")
+    with pytest.raises(UsageError, match="task tests.runs.test_train:NotATask cannot be used: task.spec must be"):
+        train(tmp_path, config, resume=False)
+
+
+class NotATask:
+    spec = None

@@ -1,0 +1,82 @@
+"""The smallest run there is: a bandit, four lifetimes, networks of a few units. Shared by tests of runs and faults.
+
+Importing this starts no JAX devices, so that processes may still be forked.
+"""
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, RunConfig
+from orexis.meta.engine import Engine, TrainState, make_mesh
+from orexis.runs.loop import usable_devices
+from orexis.tasks.registry import make_task
+
+TINY_META = MetaConfig(
+    agent=AgentConfig(net=PolicyNetConfig(num_filters=2, num_hidden=4), rollout_length=2),
+    reward=HistoryNetConfig(num_filters=2, num_hidden=4, num_units=4),
+    outer=OuterConfig(window=2),
+    lifetimes=4,
+)
+TINY = RunConfig(task="bandit", updates=12, checkpoint_every=4, log_every=3, meta=TINY_META)
+"""A lifetime of the bandit is 20 steps, a window 4: lifetimes begun at episodes 0, 5, 10, 15 end in turn."""
+
+OPTIONS = (
+    "--agent.net.num-filters 2 --agent.net.num-hidden 4 --agent.rollout-length 2 "
+    "--reward.num-filters 2 --reward.num-hidden 4 --reward.num-units 4 --outer.window 2 --lifetimes 4"
+).split()
+"""What spells `TINY_META` on the command line, after the preset of the bandit."""
+
+
+class CompiledOnce(Engine):
+    """An engine that is compiled the first time and remembered: a training run then takes milliseconds to start."""
+
+    @functools.cached_property
+    def _compiled(self):
+        return super().compile_update().lower(super().init()).compile()
+
+    @functools.cached_property
+    def _first(self) -> TrainState:
+        return jax.tree.map(np.array, super().init())
+
+    def init(self) -> TrainState:
+        return jax.device_put(self._first, self.shardings)
+
+    def compile_update(self):
+        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: self._compiled))
+
+
+def remembered_engine(config: RunConfig) -> CompiledOnce:
+    """Returns the engine of a run, the same one for the same experiment. In place of `orexis.runs.loop.make_engine`."""
+    return _engine(config.task, config.meta, config.seed)
+
+
+@functools.cache
+def _engine(task: str, meta: MetaConfig, seed: int) -> CompiledOnce:
+    engine = CompiledOnce(make_task(task), meta, seed, make_mesh(usable_devices(meta.lifetimes)))
+    assert engine._first is not None  # made now: later it may be asked for inside a trace
+    return engine
+
+
+def with_updates(updates: int, **changes) -> RunConfig:
+    """Returns the tiny run with another end."""
+    return dataclasses.replace(TINY, updates=updates, **changes)
+
+
+def digest_of(run_dir: Path, step: int) -> str:
+    """Returns the sha256 of the training state at `step`."""
+    manifest = json.loads((run_dir / "checkpoints" / f"step_{step:08d}" / "manifest.json").read_text())
+    return manifest["files"]["state.safetensors"]["sha256"]
+
+
+def rows_of(run_dir: Path) -> list[list[str]]:
+    """Returns the cells of metrics.csv but for the column of clock times."""
+    lines = (run_dir / "metrics.csv").read_text().splitlines()
+    clock = lines[0].split(",").index("wall_s")
+    rows = [line.split(",") for line in lines]
+    return [row[:clock] + row[clock + 1 :] for row in rows]
