@@ -16,7 +16,7 @@ from tyro.conf import Positional
 from orexis import __version__
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.presets import check_task_name, preset
-from orexis.runs.errors import INTERRUPTED, OK, CommandError, UsageError
+from orexis.runs.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, check_numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,15 +115,17 @@ class Evaluate:
             _require_task(self.task)
         if len(set(self.sources)) != len(self.sources):
             raise UsageError("a source is named twice")
+        for source in self.sources:
+            _require_source(source)
+        check_numbers(self.lifetimes, self.seed)
         _require_file_places(self.json, self.csv)
         from orexis.runs.platform import prepare_jax
 
         prepare_jax()
-        from orexis.runs.evaluate import as_json, check_numbers, evaluate, write_csv
+        from orexis.runs.evaluate import as_json, evaluate, write_csv
         from orexis.runs.files import write_json
         from orexis.runs.tables import print_summary
 
-        check_numbers(self.lifetimes, self.seed)
         tables = evaluate(list(self.sources), self.task, self.lifetimes, self.seed, _say, self.actions)
         if self.json is not None:
             write_json(self.json, {**as_json(tables), "actions": self.actions})
@@ -144,6 +146,9 @@ class Demo:
     def run(self) -> int:
         if self.updates < 1:
             raise UsageError(f"--updates must be at least 1, not {self.updates}")
+        if self.out.exists() and not self.out.is_dir():
+            raise UsageError(f"--out {self.out} is a file; name a folder")
+        check_numbers(1, self.seed)
         from orexis.runs.platform import prepare_jax
 
         prepare_jax()
@@ -232,6 +237,23 @@ class Bench:
         return OK
 
 
+@dataclasses.dataclass(frozen=True)
+class Doctor:
+    """Verify a run or a reward byte by byte; say what is wrong and what a resume would do."""
+
+    folder: Positional[Path]
+    """A run folder or a reward folder."""
+
+    def run(self) -> int:
+        if not os.path.isdir(self.folder):
+            raise UsageError(f"{self.folder} is neither a run folder nor a reward folder")
+        from orexis.runs.doctor import examine
+
+        diagnosis = examine(self.folder)
+        print("\n".join(diagnosis.lines()))
+        return diagnosis.code
+
+
 COMMANDS: dict[str, type] = {
     "demo": Demo,
     "tasks": Tasks,
@@ -239,11 +261,12 @@ COMMANDS: dict[str, type] = {
     "train": Train,
     "evaluate": Evaluate,
     "bench": Bench,
+    "doctor": Doctor,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0 ok, 2 usage, 3 bad data, 75 preempted, 130 interrupted."""
+    """Runs one command and returns its exit code, see `orexis.runs.errors`."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
@@ -269,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reason = str(error).strip().splitlines()
         sentence = f"{type(error).__name__}: {reason[0] if reason else 'no message'}"
         print(f"orexis: {sentence} (run again with --debug for the traceback)", file=sys.stderr)
-        return 1
+        return FAILED
 
 
 def entry() -> None:
@@ -321,8 +344,26 @@ def _overview() -> str:
 
 def _require_file_places(*paths: Path | None) -> None:
     for path in paths:
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        if path is None:
+            continue
+        if path.is_dir() or not path.absolute().parent.is_dir():
             raise UsageError(f"cannot write {path}: it is a folder or its folder does not exist")
+        if not os.access(path.absolute().parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+            raise UsageError(f"cannot write {path}: it or its folder is read-only")
+
+
+SOURCE_NAMES = ("extrinsic-ep", "random", "near-optimal")
+"""The keys of `orexis.runs.evaluate.SOURCES`, known without JAX."""
+
+
+def _require_source(name: str) -> None:
+    """Raises UsageError if `name` can be no source: neither a name of ours nor a folder."""
+    if name in SOURCE_NAMES:
+        return
+    if os.path.isfile(name):
+        raise UsageError(f"{name} is a file; name a run folder or a reward folder")
+    if not os.path.isdir(name):
+        raise UsageError(f"unknown source {name!r}: neither a folder nor one of {', '.join(SOURCE_NAMES)}")
 
 
 def _require_task(name: str) -> None:

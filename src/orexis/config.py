@@ -16,16 +16,29 @@ def _require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
+LARGEST = 2**31 - 1
+"""The largest whole number that means something: counters are i32."""
+
+
 def _positive(config: object, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         _require(value > 0, f"{name} must be positive, not {value}")
+        _bounded(name, value)
 
 
 def _not_negative(config: object, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         _require(value >= 0, f"{name} must not be negative, not {value}")
+        _bounded(name, value)
+
+
+def _bounded(name: str, value: float) -> None:
+    if isinstance(value, int):
+        _require(value <= LARGEST, f"{name} must be at most {LARGEST}, not {value}")
+    else:
+        _require(math.isfinite(value), f"{name} must be finite, not {value}")
 
 
 def _one_of(config: object, name: str, *choices: str) -> None:

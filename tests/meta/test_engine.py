@@ -87,8 +87,13 @@ def test_devices_and_chunks_do_not_change_the_metrics_or_the_lifetimes(after_one
     )
 
 
-def test_a_batch_of_lifetimes_is_each_of_them_alone(initial, after_one):
-    alone = jax.jit(make_engine(chunk=1).gradients)
+@pytest.fixture(scope="module")
+def alone():
+    """The compiled gradients of one lifetime, every array with a leading 1."""
+    return jax.jit(make_engine(chunk=1).gradients)
+
+
+def test_a_batch_of_lifetimes_is_each_of_them_alone(initial, after_one, alone):
     results = [
         to_numpy(alone(initial.learner, jax.tree.map(lambda x, i=i: x[i : i + 1], initial.lifetimes)))
         for i in range(NUM_LIFETIMES)
@@ -103,6 +108,18 @@ def test_a_batch_of_lifetimes_is_each_of_them_alone(initial, after_one):
         if together.generation[i] == 0:  # the others are newborns by now
             assert_close(following.agent.theta, jax.tree.map(lambda x, i=i: x[i : i + 1], together.agent.theta), 1e-5)
             np.testing.assert_array_equal(following.rollout.action[0], together.rollout.action[i])
+
+
+def test_every_slot_generation_and_window_has_dice_of_its_own(initial, alone):
+    def actions(**numbers: int) -> tuple[int, ...]:
+        one = jax.tree.map(lambda x: x[:1], initial.lifetimes)
+        other = dataclasses.replace(one, **{name: np.array([number], np.int32) for name, number in numbers.items()})
+        _, following, _ = alone(initial.learner, other)
+        return tuple(np.asarray(following.rollout.action[0]).tolist())
+
+    assert actions() == actions(slot=0, generation=0, age=0)
+    for name in ("slot", "generation", "age"):  # the same agent in the same place: only the dice differ
+        assert len({actions(**{name: number}) for number in range(5)}) > 1, name
 
 
 def test_the_metrics_gradient_norm_is_that_of_the_mean_gradient(after_one):

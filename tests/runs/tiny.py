@@ -27,9 +27,10 @@ TINY = RunConfig(task="bandit", updates=12, checkpoint_every=4, log_every=3, met
 """A lifetime of the bandit is 20 steps, a window 4: lifetimes begun at episodes 0, 5, 10, 15 end in turn."""
 
 OPTIONS = (
-    "--agent.net.num-filters 2 --agent.net.num-hidden 4 --agent.rollout-length 2 "
-    "--reward.num-filters 2 --reward.num-hidden 4 --reward.num-units 4 --outer.window 2 --lifetimes 4"
-).split()
+    *("--agent.net.num-filters", "2", "--agent.net.num-hidden", "4", "--agent.rollout-length", "2"),
+    *("--reward.num-filters", "2", "--reward.num-hidden", "4", "--reward.num-units", "4"),
+    *("--outer.window", "2", "--lifetimes", "4"),
+)
 """What spells `TINY_META` on the command line, after the preset of the bandit."""
 
 

@@ -111,7 +111,7 @@ class _Mute:
 
 
 @pytest.mark.parametrize(
-    "task, actions, message",
+    ("task", "actions", "message"),
     [
         (Bandit(), "permuted", "the actions of Bandit are no directions"),
         (Bandit(), "extended", "the actions of Bandit are no directions"),

@@ -95,7 +95,7 @@ def test_the_table_lists_the_free_cells_only():
 
 
 @pytest.mark.parametrize(
-    "options, moves, optimum",
+    ("options", "moves", "optimum"),
     [
         ({}, None, 1.0),
         ({"goal_reward": 2.5}, None, 2.5),
@@ -112,7 +112,7 @@ def test_the_optimum_counts_the_goals_that_can_be_reached_in_time(options, moves
 
 
 @pytest.mark.parametrize(
-    "drawing, message",
+    ("drawing", "message"),
     [
         ("@.A", "the rooms are empty; the map shows"),
         ("@#.", r"must be reachable from the start, \(0, 2\) is not"),

@@ -53,7 +53,7 @@ def test_the_key_is_picked_up_by_walking_over_it_and_pays_nothing(walk):
 
 
 @pytest.mark.parametrize(
-    "after_the_key, index, reward", [((LEFT,), 0, 0.75), ((RIGHT,), 1, -0.25), ((DOWN,), 2, 0.5)], ids="ABC"
+    ("after_the_key", "index", "reward"), [((LEFT,), 0, 0.75), ((RIGHT,), 1, -0.25), ((DOWN,), 2, 0.5)], ids="ABC"
 )
 def test_with_the_key_a_box_opens_pays_and_ends_the_episode(walk, after_the_key, index, reward):
     *before, last = walk(RIGHT, RIGHT, *after_the_key)
@@ -148,7 +148,7 @@ def test_walls_are_seen_and_nothing_lies_in_them():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    ("options", "message"),
     [
         ({"drawing": "....\n...A"}, "walls and free cells only"),
         ({"drawing": "...."}, "needs 5 free cells or more, it has 4"),

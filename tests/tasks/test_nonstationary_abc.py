@@ -32,7 +32,7 @@ def pays():
 
 @pytest.mark.parametrize("first", [1.0, -1.0])
 @pytest.mark.parametrize(
-    "episode, swapped",
+    ("episode", "swapped"),
     [(0, False), (249, False), (250, True), (499, True), (500, False), (749, False), (750, True), (999, True)],
 )
 def test_a_and_c_swap_at_250_500_and_750(pays, first, episode, swapped):
@@ -77,7 +77,7 @@ def test_swaps_come_as_often_as_one_says():
 
 
 @pytest.mark.parametrize(
-    "options, optimum",
+    ("options", "optimum"),
     [
         ({}, 1.0),
         ({"rewards": (0.75, -0.5, 0.25)}, 0.75),
@@ -92,7 +92,7 @@ def test_the_optimum_is_the_best_object_of_the_day(options, optimum):
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    ("options", "message"),
     [
         ({"swap_every": 0}, "swap_every must be at least 1 episode, not 0"),
         ({"rewards": (1.0, float("nan"), 0.0)}, "rewards must be three finite numbers"),

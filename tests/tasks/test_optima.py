@@ -9,7 +9,7 @@ from orexis.tasks.grid import ALL_MOVES, MOVES, distances, parse_map, parse_wall
 
 
 @pytest.mark.parametrize(
-    "low, high, best",
+    ("low", "high", "best"),
     [
         ([0.25], [0.25], 0.25),  # known
         ([-2.0], [-1.0], 0.0),  # never worth it
@@ -33,7 +33,7 @@ def test_the_expected_best_agrees_with_a_million_draws():
 
 
 @pytest.mark.parametrize(
-    "options, optimum",
+    ("options", "optimum"),
     [
         ({}, 19 / 48),
         ({"time_limit": 3}, 0.0),

@@ -50,8 +50,9 @@ class NumpyReward:
         parts = [self._torso(arrival), scalars]
         if self.network.sees_action:
             action = np.asarray(action)
-            if action.shape != (num_envs,) or action.min() < 0 or action.max() >= self.spec.num_actions:
-                raise ValueError(f"action must be {num_envs} numbers from 0 to {self.spec.num_actions - 1}")
+            whole = action.shape == (num_envs,) and np.issubdtype(action.dtype, np.integer)
+            if not whole or action.min() < 0 or action.max() >= self.spec.num_actions:
+                raise ValueError(f"action must be {num_envs} whole numbers from 0 to {self.spec.num_actions - 1}")
             parts.append(np.eye(self.spec.num_actions, dtype=np.float32)[action])
         outputs = self._core(np.concatenate(parts, axis=-1))
         head = self._params["head"]

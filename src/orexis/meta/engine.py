@@ -20,6 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orexis.agents.actor_critic import theta_norm
 from orexis.config import MetaConfig, Schedule
+from orexis.meta.guard import Guarded, Lived, add_in_order, all_finite, live_chunks
 from orexis.meta.lifetime import begin_lifetime, window_key
 from orexis.meta.outer import WindowMetrics, outer_loss
 from orexis.meta.parts import Parts, make_parts
@@ -129,30 +130,40 @@ class Engine:
         return jax.jit(sharded, donate_argnums=0)
 
     def gradients(self, learner: Learner, lifetimes: Lifetime):
-        """Returns (gradients of eta and phi summed over `lifetimes`, lifetimes after the window, metrics).
+        """Returns (gradients of eta and phi summed over `lifetimes`, lifetimes after the window, metrics)."""
+        prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
+        lived = self._live(learner, prepared, lifetimes)
+        grads, metrics = add_in_order((lived.gradients, lived.metrics))
+        return pull_back(grads), _unchunk(lived.following), metrics
 
-        A scan over chunks: one chunk's forward and backward pass at a time stays in cache.
+    def _live(self, learner: Learner, prepared: tuple[PyTree, PyTree], lifetimes: Lifetime) -> Guarded:
+        """Returns what the window makes of `lifetimes`, with the gradients of `prepared` eta and phi, chunk by chunk.
+
+        One chunk's forward and backward pass at a time stays in cache.
         """
-        parts, entropy_cost = self.parts, scheduled(self.config.outer.entropy_cost, learner.update)
-        prepared, pull_back = jax.vjp(parts.prepare, learner.eta, learner.phi)
+        entropy_cost = scheduled(self.config.outer.entropy_cost, learner.update)
 
-        def chunk_loss(networks: tuple[PyTree, PyTree], chunk: Lifetime):
-            def lifetime_loss(lifetime: Lifetime):
-                return outer_loss(
-                    parts, self.config.outer, *networks, lifetime, entropy_cost, window_key(self.seed, lifetime)
-                )
+        def chunk_loss(networks: tuple[PyTree, PyTree], probes: jax.Array, chunk: Lifetime, counts: jax.Array):
+            def lifetime_loss(lifetime: Lifetime, probe: jax.Array):
+                eta, phi = (_raise_head(network, probe[i]) for i, network in enumerate(networks))
+                key = window_key(self.seed, lifetime)
+                return outer_loss(self.parts, self.config.outer, eta, phi, lifetime, entropy_cost, key)
 
-            losses, (following, metrics) = jax.vmap(lifetime_loss)(chunk)
-            return jnp.sum(losses), (following, jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics))
+            losses, (following, metrics) = jax.vmap(lifetime_loss)(chunk, probes)
+            return jnp.sum(losses * counts), (following, metrics, losses)
 
-        def add_chunk(total, chunk: Lifetime):
-            grads, (following, metrics) = jax.grad(chunk_loss, has_aux=True)(prepared, chunk)
-            return jax.tree.map(jnp.add, total, (grads, metrics)), following
+        def live(chunk: Lifetime, counts: jax.Array) -> Lived:
+            # Each lifetime has a zero of its own added to the biases of both heads. Every gradient that it sends to
+            # eta or phi goes through them, so the gradients of these zeros tell whose is not finite.
+            probes = jnp.zeros((self.chunk, 2))
+            (grads, shares), (following, metrics, losses) = jax.grad(chunk_loss, argnums=(0, 1), has_aux=True)(
+                prepared, probes, chunk, counts
+            )
+            carried = (following.rollout.value, following.reward_state, following.value_state)
+            sound = jax.vmap(all_finite)((losses, shares, jax.vmap(theta_norm)(following.agent), carried))
+            return Lived(gradients=grads, following=following, metrics=metrics, sound=sound)
 
-        chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
-        zeros = (jax.tree.map(jnp.zeros_like, prepared), WindowMetrics.zero())
-        (grads, metrics), following = jax.lax.scan(add_chunk, zeros, chunks)
-        return pull_back(grads), jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), following), metrics
+        return live_chunks(live, jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes))
 
     def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
         return optax.scale_by_adam(), optax.scale_by_adam()
@@ -196,9 +207,16 @@ class Engine:
 
     def _update_shard(self, state: TrainState) -> tuple[TrainState, UpdateMetrics]:
         outer, learner = self.config.outer, state.learner
-        grads, lifetimes, window = self.gradients(learner, state.lifetimes)
-        grads, window = jax.lax.psum((grads, window), AXIS)
-        eta_grad, phi_grad = jax.tree.map(lambda g: g / self.config.lifetimes, grads)
+        prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
+        lived = self._live(learner, prepared, state.lifetimes)
+        lifetimes = _unchunk(lived.following)
+        # Chunks are gathered and added in their order, whichever device they were on: the same bits on any number.
+        chunk_grads, chunk_metrics, sound = jax.lax.all_gather(
+            (lived.gradients, lived.metrics, lived.sound), AXIS, tiled=True
+        )
+        grads, window = add_in_order((chunk_grads, chunk_metrics))
+        sound = sound.reshape(-1)
+        eta_grad, phi_grad = jax.tree.map(lambda g: g / jnp.sum(sound), pull_back(grads))
 
         eta_adam, phi_adam = self._optimizers()
         reward_lr = scheduled(outer.reward_learning_rate, learner.update)
@@ -215,35 +233,49 @@ class Engine:
             eta_average=averaged(learner.eta_average, eta, learner.update + 1, outer.average_power),
         )
         eta_norm, phi_norm = optax.tree.norm(eta_grad), optax.tree.norm(phi_grad)
-        finite = jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm)
+        finite = jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm) & all_finite(stepped)
         kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, learner)
 
-        norms = jax.lax.all_gather(jax.vmap(theta_norm)(lifetimes.agent), AXIS, tiled=True)
-        finished = lifetimes.world.alive == 0.0
-        complete = finished & (lifetimes.episodes >= self.task.spec.episodes_per_lifetime)
-        counts = jax.lax.psum(
-            tuple(
-                jnp.sum(jnp.where(x, y, 0.0))
-                for x, y in ((finished, 1.0), (complete, 1.0), (complete, lifetimes.extrinsic))
+        norms, values, alive, episodes, extrinsic = jax.lax.all_gather(
+            (
+                jax.vmap(theta_norm)(lifetimes.agent),
+                jnp.max(jnp.abs(lifetimes.rollout.value), axis=1),
+                lifetimes.world.alive,
+                lifetimes.episodes,
+                lifetimes.extrinsic,
             ),
             AXIS,
+            tiled=True,
         )
+        norms = jnp.where(sound, norms, jnp.nan)
+        finished = (alive == 0.0) & sound
+        complete = finished & (episodes >= self.task.spec.episodes_per_lifetime)
         metrics = UpdateMetrics(
             window=window,
-            finished=counts[0],
-            complete=counts[1],
-            complete_extrinsic=counts[2],
+            finished=jnp.sum(finished, dtype=jnp.float32),
+            complete=jnp.sum(complete, dtype=jnp.float32),
+            complete_extrinsic=jnp.sum(jnp.where(complete, extrinsic, 0.0)),
             eta_gradient_norm=eta_norm,
             phi_gradient_norm=phi_norm,
-            theta_norm_mean=jnp.mean(norms),
-            theta_norm_p99=jnp.percentile(norms, 99),
-            recorded_value_max=jax.lax.pmax(jnp.max(jnp.abs(lifetimes.rollout.value)), AXIS),
+            theta_norm_mean=jnp.nanmean(norms),
+            theta_norm_p99=jnp.nanpercentile(norms, 99),
+            recorded_value_max=jnp.max(jnp.where(sound, values, 0.0)),
             skipped=jnp.where(finite, 0.0, 1.0),
-            dropped=jnp.zeros(()),
+            dropped=jnp.sum(~sound, dtype=jnp.float32),
             entropy_cost=scheduled(outer.entropy_cost, learner.update),
             reward_learning_rate=reward_lr,
         )
         return TrainState(learner=kept, lifetimes=self._replace_finished(kept.eta, lifetimes)), metrics
+
+
+def _unchunk(lifetimes: Lifetime) -> Lifetime:
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), lifetimes)
+
+
+def _raise_head(network: PyTree, probe: jax.Array) -> PyTree:
+    """Returns a network with `probe` f32[] added to its head's bias."""
+    head = network["head"]
+    return {**network, "head": {**head, "b": head["b"] + probe}}
 
 
 def averaged(average: PyTree, latest: PyTree, count: jax.Array, power: float) -> PyTree:

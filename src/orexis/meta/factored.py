@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic, ActorCriticState, inner_targets, rollout_loss
-from orexis.networks.layers import Params, dense
+from orexis.networks.layers import Params, conv_patches, dense
 from orexis.rewards.base import Returns
 from orexis.types import Last, Rollout, record
 
@@ -105,8 +105,7 @@ class FactoredActorCritic:
 
     def _apply(self, small: Small, state: FactoredState, observations: jax.Array, probe: jax.Array | float):
         """Returns logits f32[B, A], values f32[B] and the hidden layer's inputs f32[B, in], `probe` added to its outputs."""
-        convolved = jax.nn.relu(dense(small["conv"], self.dense.sight.patches(observations)))
-        inputs = convolved.reshape(convolved.shape[0], -1)
+        inputs = conv_patches(small["conv"], self.dense.sight.patches(observations))
         outputs = inputs @ state.matrix + small["hidden"]["b"] + probe
         if state.inputs.shape[0]:
             outputs = outputs + (inputs @ state.inputs.T) @ state.cotangents

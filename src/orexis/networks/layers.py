@@ -41,8 +41,17 @@ def patches(images: jax.Array) -> jax.Array:
 
 def conv_flat(params: Params, images: jax.Array) -> jax.Array:
     """Returns relu of the same-size 3×3 convolution, flattened: f32[..., H·W·filters] from f32[..., H, W, C]."""
-    hidden = jax.nn.relu(dense(params, patches(images)))
-    return hidden.reshape(*hidden.shape[:-3], -1)
+    return conv_patches(params, patches(images))
+
+
+def conv_patches(params: Params, neighbourhoods: jax.Array) -> jax.Array:
+    """Returns `conv_flat` from the patches themselves, f32[..., H, W, 9·C].
+
+    All cells are rows of one matrix: left in their own axes, the kernel's gradient would sum over
+    several axes at once, for which XLA transposes copies (a fifth of an update's time).
+    """
+    rows = neighbourhoods.reshape(-1, neighbourhoods.shape[-1])
+    return jax.nn.relu(dense(params, rows)).reshape(*neighbourhoods.shape[:-3], -1)
 
 
 @record

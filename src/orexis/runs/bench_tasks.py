@@ -67,8 +67,13 @@ def window_seconds(task: Task, num_lifetimes: int = 64, num_steps: int = 20, chu
     return _best_seconds(window_program(task, num_lifetimes, num_steps, chunk))
 
 
-def bench_tasks(names: Sequence[str] = PAPER_TASKS, num_lifetimes: int = 64) -> dict[str, Any]:
-    """Returns steps per second of each task alone, `num_lifetimes` under one vmap on one device, windows of N·T."""
+def bench_tasks(
+    names: Sequence[str] = PAPER_TASKS, num_lifetimes: int = 64, with_shares: bool = True
+) -> dict[str, Any]:
+    """Returns steps per second of each task alone, `num_lifetimes` under one vmap on one device, windows of N·T.
+
+    with_shares: also what a training update takes, see `share_of_update`; that has to be compiled first.
+    """
     results: dict[str, Any] = {}
     for name in names:
         task, config = make_task(name), preset(name)
@@ -80,6 +85,7 @@ def bench_tasks(names: Sequence[str] = PAPER_TASKS, num_lifetimes: int = 64) -> 
             "steps_per_s_images": num_lifetimes * num_steps / pictures,
             "window_ms": 1e3 * rows,
             "window_steps": num_steps,
+            **(share_of_update(name, num_lifetimes) if with_shares else {}),
         }
     return {"lifetimes": num_lifetimes, "tasks": results}
 
@@ -112,14 +118,17 @@ def share_of_update(name: str, num_lifetimes: int = 64, num_updates: int = 10) -
 def print_task_speeds(results: dict[str, Any]) -> None:
     """Prints a row for each task of what `bench_tasks` returned."""
     shown = Table(title=f"environments alone, {results['lifetimes']} lifetimes under one vmap, one device")
-    for heading in ("task", "steps/s", "steps/s with images", "one window"):
+    for heading in ("task", "steps/s", "with images", "N·T", "window", "update", "share"):
         shown.add_column(heading, justify="left" if heading == "task" else "right")
     for name, row in results["tasks"].items():
+        update = (f"{row['update_ms']:.0f} ms", f"{100 * row['share']:.1f} %") if "share" in row else ("", "")
         shown.add_row(
             name,
-            f"{row['steps_per_s'] / 1e6:.2f} million",
-            f"{row['steps_per_s_images'] / 1e6:.2f} million",
-            f"{row['window_ms']:.2f} ms of {row['window_steps']} steps",
+            f"{row['steps_per_s']:,.0f}",
+            f"{row['steps_per_s_images']:,.0f}",
+            str(row["window_steps"]),
+            f"{row['window_ms']:.2f} ms",
+            *update,
         )
     Console().print(shown)
 

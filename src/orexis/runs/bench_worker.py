@@ -36,7 +36,9 @@ def main() -> None:
         for _ in range(int(line)):
             state, _ = compiled(state)
         jax.block_until_ready(state)
-        say({"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - used, "rss_mb": peak_rss_mb()})
+        say(
+            {"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - used, "rss_mb": peak_rss_mb()}
+        )
 
 
 def make_side(side: str, task_name: str, num_lifetimes: int):

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from orexis.runs.errors import BadDataError
+from orexis.runs.errors import BadDataError, UsageError
 from orexis.runs.files import json_bytes, pack_arrays, sha256_of, swap_folder, sync_folder, write_durably
 from orexis.types import PyTree
 from orexis.zoo.artefact import DamagedError, check_seal, read_bounded, read_json, seal, unpack_arrays
@@ -81,6 +81,16 @@ def load_latest(folder: Path, template: PyTree, warn: Callable[[str], None]) -> 
     if reasons:
         raise BadDataError(f"no good checkpoint is left in {folder}: {'; '.join(reasons)}")
     return None
+
+
+def check_template(template: PyTree) -> None:
+    """Raises UsageError if `template` has an array of a kind that a checkpoint cannot keep."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(template)[0]:
+        if not isinstance(leaf.dtype, np.dtype) or leaf.dtype.kind not in "biuf":
+            raise UsageError(
+                f"the state's {jax.tree_util.keystr(path)} is {leaf.dtype}, which a checkpoint cannot keep; "
+                "let the task hold plain numbers (for a key, jax.random.key_data)"
+            )
 
 
 def read(place: Path, template: PyTree) -> tuple[PyTree, dict[str, Any]]:

@@ -19,8 +19,8 @@ from orexis.figures.walks import walks_figure
 from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
 from orexis.runs.demo_report import OPTIMUM, Results, compose_report, verdict
-from orexis.runs.errors import OK, BadDataError, UsageError
-from orexis.runs.evaluate import as_json, check_numbers, evaluate, write_csv
+from orexis.runs.errors import OK, BadDataError, UsageError, check_numbers
+from orexis.runs.evaluate import as_json, evaluate, write_csv
 from orexis.runs.files import write_json
 from orexis.runs.tables import print_summary
 from orexis.runs.train import train

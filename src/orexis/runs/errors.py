@@ -1,6 +1,11 @@
 """How a command ends: exit codes, and errors that are one sentence and what to do."""
 
-OK, FAILED, USAGE, BAD_DATA, PREEMPTED, INTERRUPTED = 0, 1, 2, 3, 75, 130
+OK = 0
+FAILED = 1  # the machine failed us, or there is a bug; what was saved is good
+USAGE = 2
+BAD_DATA = 3
+PREEMPTED = 75  # by SIGTERM; the same command with --resume goes on
+INTERRUPTED = 130  # by Ctrl-C; likewise
 
 
 class CommandError(Exception):
@@ -30,3 +35,15 @@ class MachineError(CommandError):
 
     def __init__(self, message: str):
         super().__init__(message, FAILED)
+
+
+MAX_LIFETIMES = 2**20
+"""More fresh lifetimes than anybody evaluates: a table of them would not fit into memory."""
+
+
+def check_numbers(num_lifetimes: int, seed: int) -> None:
+    """Raises UsageError for a count of fresh lifetimes or a seed that makes no sense."""
+    if not 1 <= num_lifetimes <= MAX_LIFETIMES:
+        raise UsageError(f"--lifetimes must be between 1 and {MAX_LIFETIMES}, not {num_lifetimes}")
+    if not 0 <= seed < 2**32:
+        raise UsageError(f"--seed must be between 0 and 2^32 - 1, not {seed}")

@@ -6,7 +6,6 @@ same tasks, the same initial thetas, the same dice.
 
 import csv
 import dataclasses
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from orexis.presets import preset
 from orexis.rewards.base import RewardSource
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
-from orexis.runs.errors import BadDataError, UsageError
+from orexis.runs.errors import BadDataError, UsageError, check_numbers
 from orexis.statistics import bootstrap_interval, interquartile_mean
 from orexis.tasks.abc import RandomABC
 from orexis.tasks.actions import with_actions
@@ -159,6 +158,7 @@ def evaluate(
     actions: str = "normal",
 ) -> list[SourceTable]:
     """Returns a table for each source called, all on the same lifetimes."""
+    check_numbers(num_lifetimes, seed)
     task_name, agent_config = settle_task(names, task_name)
     try:
         task = with_actions(make_task(task_name), actions)
@@ -236,11 +236,3 @@ def _agent_config(artefact: Artefact, name: str) -> AgentConfig:
         return from_json(MetaConfig, artefact.record["config"]["meta"], "config.meta").agent
     except (KeyError, TypeError, ValueError) as error:
         raise BadDataError(f"the config of reward {name} cannot be used: {error}") from error
-
-
-def check_numbers(num_lifetimes: int, seed: int) -> None:
-    """Raises UsageError for a count or a seed that makes no sense."""
-    if num_lifetimes < 1:
-        raise UsageError(f"--lifetimes must be at least 1, not {num_lifetimes}")
-    if not 0 <= seed < 2**32 or math.isnan(seed):
-        raise UsageError(f"--seed must be between 0 and 2^32 - 1, not {seed}")

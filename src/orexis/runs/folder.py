@@ -47,13 +47,13 @@ def check_use(run_dir: Path, config: RunConfig, resume: bool) -> None:
         raise UsageError(f"--run-dir {run_dir} is a file; name a folder")
     if not resume and is_used(run_dir):
         raise UsageError(f"{run_dir} holds a run already; add --resume to go on with it, or choose another --run-dir")
-    if resume and (run_dir / CONFIG).exists():
+    if resume and is_used(run_dir) and (run_dir / CONFIG).exists():
         refuse_another(run_dir, read_config(run_dir), config)
 
 
 def is_used(run_dir: Path) -> bool:
-    """Returns whether a run was begun in the folder."""
-    return (run_dir / CONFIG).exists() or (run_dir / CHECKPOINTS).exists()
+    """Returns whether something was trained in the folder; a start that was refused or ended while compiling is not."""
+    return (run_dir / METRICS).exists() or (run_dir / CHECKPOINTS).exists()
 
 
 def refuse_another(run_dir: Path, before: RunConfig, now: RunConfig) -> None:

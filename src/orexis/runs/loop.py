@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,17 @@ def usable_devices(num_lifetimes: int) -> list[jax.Device]:
     while num_lifetimes % count:
         count -= 1
     return devices[:count]
+
+
+def refuse_too_large(template: TrainState) -> None:
+    """Raises UsageError if the state alone is more than this machine's memory: better now than in an hour."""
+    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise UsageError(
+            f"the lifetimes alone would take {needed / 1e9:.3g} GB of memory and this machine has {there / 1e9:.3g}; "
+            "use fewer --lifetimes or smaller networks"
+        )
 
 
 @dataclasses.dataclass
@@ -143,6 +155,8 @@ class Run:
     def _load(self, warn: Callable[[str], None]) -> TrainState | None:
         """Returns the newest good state, or None to begin at the beginning."""
         template = jax.eval_shape(self.engine.init)
+        checkpoint.check_template(template)
+        refuse_too_large(template)
         loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn)
         if loaded is None:
             return None

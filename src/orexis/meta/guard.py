@@ -1,0 +1,112 @@
+"""Lifetimes that are not finite: found, left out of the average, started again.
+
+One theta that has diverged makes NaN of every sum it enters, the meta-gradient first of all. So each chunk of
+lifetimes is looked at after its window. If all are finite, as they nearly always are, that was that. If not,
+the same program runs over the chunk once more, the place of each that was not finite taken by a copy of a sound
+neighbour that counts nothing: its random numbers are the neighbour's too, so it is as finite as the neighbour was.
+
+    while chunks are left:   live the window of chunk i ──all sound──► keep the result, i + 1
+                                        ▲                   │ not all, first try
+                                        └── replace them ◄──┘
+
+The loop is the one that runs over chunks anyway: the guard compiles nothing twice, and without a fault it costs
+the looking alone.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from orexis.meta.outer import WindowMetrics
+from orexis.types import Lifetime, PyTree, record
+
+
+@record
+class Lived:
+    """What the window made of a chunk of C lifetimes."""
+
+    gradients: PyTree  # summed over the lifetimes that count
+    following: Lifetime  # [C]
+    metrics: WindowMetrics  # f32[C] each
+    sound: jax.Array  # bool[C]  finite, the gradient's share included
+
+
+@record
+class Guarded:
+    """The same for K chunks, with those that were not sound left out."""
+
+    gradients: PyTree  # leading K
+    following: Lifetime  # [K, C]; those left out are dead, so that they are replaced by newborns
+    metrics: WindowMetrics  # f32[K] each
+    sound: jax.Array  # bool[K, C]
+
+
+def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime) -> Guarded:
+    """Returns what the window makes of `chunks` [K, C], chunk by chunk.
+
+    live: what it makes of one chunk, given the lifetimes [C] and f32[C], 1 where one counts and else 0.
+    """
+    num_chunks, size = chunks.slot.shape
+    everyone = jnp.ones(size, bool)
+
+    def live_one(carry):
+        number, counted, results = carry
+        chunk = jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, number, keepdims=False), chunks)
+        lived = live(_fill_in(chunk, counted), jnp.where(counted, 1.0, 0.0))
+        sound = counted & lived.sound
+        again = jnp.all(counted) & jnp.any(sound) & ~jnp.all(sound)
+        result = Guarded(
+            gradients=jax.tree.map(lambda g: jnp.where(jnp.any(sound), g, 0.0), lived.gradients),
+            following=_bury(lived.following, chunk, sound),
+            metrics=jax.tree.map(lambda x: jnp.sum(jnp.where(sound, x, 0.0)), lived.metrics),
+            sound=sound,
+        )
+        results = jax.tree.map(
+            lambda rows, row: jax.lax.dynamic_update_index_in_dim(rows, row, number, 0), results, result
+        )
+        return jnp.where(again, number, number + 1), jnp.where(again, sound, everyone), results
+
+    lived = jax.eval_shape(live, jax.tree.map(lambda x: x[0], chunks), jnp.ones(size))
+    empty = Guarded(
+        gradients=_room(lived.gradients, num_chunks),
+        following=_room(lived.following, num_chunks),
+        metrics=jax.tree.map(lambda _: jnp.zeros(num_chunks), lived.metrics),
+        sound=_room(lived.sound, num_chunks),
+    )
+    start = (jnp.zeros((), jnp.int32), everyone, empty)
+    return jax.lax.while_loop(lambda carry: carry[0] < num_chunks, live_one, start)[2]
+
+
+def add_in_order(rows: PyTree) -> PyTree:
+    """Returns the sum over the leading axis, from the first row to the last: the same bits however rows came about."""
+    first = jax.tree.map(lambda x: jnp.zeros_like(x[0]), rows)
+    return jax.lax.scan(lambda total, row: (jax.tree.map(jnp.add, total, row), None), first, rows)[0]
+
+
+def all_finite(tree: PyTree) -> jax.Array:
+    """Returns whether every float of `tree` is finite, bool[]."""
+    floats = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in floats]))
+
+
+def _fill_in(chunk: Lifetime, counted: jax.Array) -> Lifetime:
+    """Returns `chunk` with a copy of one that counts in the place of each that does not."""
+    sound_one = jnp.argmax(counted)
+
+    def fill(x: jax.Array) -> jax.Array:
+        keep = counted.reshape(-1, *(1,) * (x.ndim - 1))
+        return jnp.where(keep, x, x[sound_one])
+
+    return jax.tree.map(fill, chunk)
+
+
+def _bury(following: Lifetime, chunk: Lifetime, sound: jax.Array) -> Lifetime:
+    """Returns `following` with the lifetimes that are not sound dead, each in its own slot."""
+    world = dataclasses.replace(following.world, alive=jnp.where(sound, following.world.alive, 0.0))
+    return dataclasses.replace(following, slot=chunk.slot, generation=chunk.generation, world=world)
+
+
+def _room(tree: PyTree, num_rows: int) -> PyTree:
+    return jax.tree.map(lambda x: jnp.zeros((num_rows, *x.shape), x.dtype), tree)

@@ -1,0 +1,171 @@
+"""The reward in plain NumPy pays what the reward in JAX pays, over whole lifetimes, and needs no JAX."""
+
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import orexis
+from orexis.config import HistoryNetConfig
+from orexis.interop.numpy_reward import NumpyReward, load_reward
+from orexis.rewards.learned import LearnedReward
+from orexis.types import Rollout
+from orexis.zoo.artefact import Artefact, DamagedError
+from tests.zoo.rewards import NETWORK, SPEC, random_params, write_reward
+
+NUM_STEPS, NUM_ENVS = 400, 3
+
+
+def make_reward(network: HistoryNetConfig = NETWORK) -> NumpyReward:
+    return NumpyReward(Artefact("bandit", SPEC, network, random_params(SPEC, network), {}))
+
+
+def random_history(seed: int = 0) -> dict[str, np.ndarray]:
+    """Returns what E environments told in S steps: arrival [S, E, H, W, C] and action, reward, done [S, E]."""
+    rng = np.random.default_rng(seed)
+    steps = (NUM_STEPS, NUM_ENVS)
+    return {
+        "arrival": (rng.random((*steps, *SPEC.observation_shape)) < 0.2).astype(np.float32),
+        "action": rng.integers(0, SPEC.num_actions, steps),
+        "reward": rng.normal(size=steps).astype(np.float32),
+        "done": rng.random(steps) < 0.1,
+    }
+
+
+def pay(reward: NumpyReward, history: dict[str, np.ndarray]) -> np.ndarray:
+    return np.stack([reward.step(**{name: x[t] for name, x in history.items()}) for t in range(NUM_STEPS)])
+
+
+def pay_in_jax(network: HistoryNetConfig, history: dict[str, np.ndarray]) -> np.ndarray:
+    source, params = LearnedReward(SPEC, network), random_params(SPEC, network)
+    unused = np.zeros((NUM_STEPS, NUM_ENVS), np.float32)
+    rollouts = Rollout(
+        observation=unused,
+        arrival=history["arrival"],
+        action=history["action"],
+        reward=history["reward"],
+        episode_goes_on=1.0 - history["done"],
+        lifetime_goes_on=unused,
+        in_lifetime=unused,
+        value=unused,
+    )
+
+    def one_lifetime(rollout: Rollout):
+        return source.unroll(params, source.begin(params, jax.random.key(0)), rollout)[0]
+
+    return np.asarray(jax.jit(jax.vmap(one_lifetime, in_axes=1, out_axes=1))(rollouts))
+
+
+@pytest.mark.parametrize("history", ["lstm", "none"])
+@pytest.mark.parametrize("sees_action", [True, False])
+def test_it_pays_what_jax_pays(history, sees_action):
+    network = HistoryNetConfig(history=history, sees_action=sees_action, num_filters=2, num_hidden=5, num_units=4)
+    told = random_history()
+    reward = make_reward(network)
+    reward.begin(NUM_ENVS)
+    ours, expected = pay(reward, told), pay_in_jax(network, told)
+    assert ours.dtype == np.float32
+    assert ours.shape == (NUM_STEPS, NUM_ENVS)
+    assert expected.std() > 0.1
+    np.testing.assert_allclose(ours, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["arrival", "action", "reward", "done"])
+def test_everything_that_it_is_told_matters_for_the_rest_of_the_lifetime(name):
+    told = random_history()
+    changed = {**told, name: told[name].copy()}
+    changed[name][5] = 1 - told[name][5] if name != "done" else ~told[name][5]
+    changed[name] = np.clip(changed[name], 0, SPEC.num_actions - 1) if name == "action" else changed[name]
+    pays = []
+    for history in (told, changed):
+        reward = make_reward()
+        reward.begin(NUM_ENVS)
+        pays.append(pay(reward, history))
+    np.testing.assert_array_equal(pays[0][:5], pays[1][:5])
+    assert (pays[0][5] != pays[1][5]).any()
+    assert (pays[0][6] != pays[1][6]).any()  # it remembers
+
+
+def test_to_begin_is_to_forget():
+    told, reward = random_history(), make_reward()
+    reward.begin(NUM_ENVS)
+    first = pay(reward, told)
+    second = pay(reward, told)  # without begin: goes on with what it remembers
+    reward.begin(NUM_ENVS)
+    third = pay(reward, told)
+    assert (first[0] != second[0]).any()
+    np.testing.assert_array_equal(first, third)
+
+
+def test_environments_do_not_see_each_other():
+    told, together, alone = random_history(), make_reward(), make_reward()
+    together.begin(NUM_ENVS)
+    alone.begin(1)
+    expected = pay(together, told)[:, 1:2]
+    ours = pay(alone, {name: x[:, 1:2] for name, x in told.items()})
+    np.testing.assert_allclose(ours, expected, atol=1e-6)
+
+
+def test_a_reward_that_does_not_see_the_action_takes_any():
+    reward = make_reward(HistoryNetConfig(sees_action=False, num_filters=2, num_hidden=5, num_units=4))
+    reward.begin(2)
+    first = {name: x[0, :2] for name, x in random_history().items()}
+    paid = reward.step(**{**first, "action": np.array([99, -1])})
+    reward.begin(2)
+    np.testing.assert_array_equal(paid, reward.step(**first))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"arrival": np.zeros((2, 3, 4, 3))}, r"arrival must have shape \(2, 3, 4, 2\), not \(2, 3, 4, 3\)"),
+        ({"arrival": np.zeros((3, 3, 4, 2))}, r"arrival must have shape \(2, 3, 4, 2\)"),
+        ({"action": np.array([0, 3])}, "action must be 2 whole numbers from 0 to 2"),
+        ({"action": np.array([-1, 0])}, "action must be 2 whole numbers from 0 to 2"),
+        ({"action": np.array(0)}, "action must be 2 whole numbers"),
+        ({"action": np.array([0.5, 1.0])}, "action must be 2 whole numbers"),
+        ({"reward": np.zeros(3)}, r"reward must have shape \(2,\), not \(3,\)"),
+        ({"done": np.zeros((2, 1))}, r"done must have shape \(2,\), not \(2, 1\)"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(change, complaint):
+    reward = make_reward()
+    reward.begin(2)
+    step = {name: x[0, :2] for name, x in random_history().items()}
+    with pytest.raises(ValueError, match=complaint):
+        reward.step(**{**step, **change})
+
+
+def test_no_lifetime_was_begun():
+    with pytest.raises(ValueError, match=r"call begin\(num_envs\) before the first step"):
+        make_reward().step(np.zeros((1, 3, 4, 2)), np.zeros(1, int), np.zeros(1), np.zeros(1))
+    with pytest.raises(ValueError, match="num_envs must be at least 1, not 0"):
+        make_reward().begin(0)
+
+
+def test_it_is_loaded_from_a_reward_folder_or_a_run_folder(tmp_path):
+    write_reward(tmp_path / "run" / "reward", seed=3)
+    for path in (tmp_path / "run", tmp_path / "run" / "reward", str(tmp_path / "run")):
+        reward = orexis.load_reward(path)
+        np.testing.assert_array_equal(reward.artefact.params["head"]["w"], random_params(seed=3)["head"]["w"])
+    with pytest.raises(FileNotFoundError):
+        load_reward(tmp_path)
+    (tmp_path / "run" / "reward" / "reward.safetensors").write_bytes(b"")
+    with pytest.raises(DamagedError):
+        load_reward(tmp_path / "run")
+
+
+def test_it_needs_no_jax(tmp_path):
+    write_reward(tmp_path)
+    code = f"""
+import sys
+import numpy as np
+import orexis
+reward = orexis.load_reward({str(tmp_path)!r})
+reward.begin(2)
+print(reward.step(np.ones((2, 3, 4, 2)), np.array([0, 2]), np.array([0.5, 0.0]), np.array([False, True])))
+assert not [name for name in sys.modules if name.split(".")[0] in ("jax", "jaxlib")]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
