@@ -20,7 +20,7 @@ def test_each_domain_has_the_settings_of_the_papers_table(name: str):
     assert (meta.outer.window, agent.discount, meta.outer.discount, meta.lifetimes) == (5, 0.9, 0.99, 64)
     assert (agent.net.num_filters, agent.net.num_hidden) == (16, 64)
     assert (meta.reward.num_filters, meta.reward.num_hidden, meta.reward.num_units) == (16, 64, 64)
-    assert meta.outer.reward_learning_rate.start == meta.outer.value_learning_rate == 0.001
+    assert meta.outer.value_learning_rate == 0.001
 
 
 def test_every_task_has_a_preset_and_the_reverse():

@@ -1,6 +1,7 @@
 """The engine: batches, chunks and devices change nothing; learners learn; the finished are replaced."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from orexis.meta.engine import Engine, TrainState, averaged, make_mesh, schedule
 from orexis.networks import policy
 from tests.instances import AGENTS, HISTORY_NET, difference, norm, small_task
 
-NUM_LIFETIMES, EPISODES = 4, 6
+NUM_LIFETIMES, EPISODES = 8, 6
 OUTER = OuterConfig(
     window=1,  # what devices, chunks and replacements do to a window does not depend on its length
     entropy_cost=Schedule(0.1, 0.1),
@@ -24,7 +25,7 @@ AGENT = dataclasses.replace(AGENTS["sgd"], rollout_length=4)
 CONFIG = MetaConfig(agent=AGENT, reward=HISTORY_NET, outer=OUTER, lifetimes=NUM_LIFETIMES)
 
 
-def make_engine(num_devices: int = 1, chunk: int = 4) -> Engine:
+def make_engine(num_devices: int = 1, chunk: int = NUM_LIFETIMES) -> Engine:
     return Engine(small_task(EPISODES), CONFIG, seed=5, mesh=make_mesh(jax.devices()[:num_devices]), chunk=chunk)
 
 
@@ -37,25 +38,28 @@ def initial() -> TrainState:
     return to_numpy(make_engine().init())
 
 
-@pytest.fixture(scope="module")
-def updates(initial):
-    """For 1, 2 and 4 devices: the compiled update, with the state put where it belongs.
+# Devices and chunks of lifetimes on them. The last is one more way to cut, and 5 s of compilation: for the slow suite.
+CUTS = [(4, 1), pytest.param((2, 2), marks=pytest.mark.slow)]
 
-    One device takes the four lifetimes as one chunk, two take theirs one by one, four have one each.
-    """
 
-    def compiled(num_devices: int, chunk: int):
-        engine = make_engine(num_devices, chunk)
-        update = engine.compile_update()
-        return lambda state: to_numpy(update(jax.device_put(state, engine.shardings)))
-
-    return {1: compiled(1, chunk=4), 2: compiled(2, chunk=1), 4: compiled(4, chunk=1)}
+@functools.cache
+def compiled_update(num_devices: int, chunk: int):
+    """Returns the compiled update from and to NumPy arrays."""
+    engine = make_engine(num_devices, chunk)
+    update = engine.compile_update()
+    return lambda state: to_numpy(update(jax.device_put(state, engine.shardings)))
 
 
 @pytest.fixture(scope="module")
-def after_one(initial, updates):
-    """For 1, 2 and 4 devices: state and metrics after the first update."""
-    return {num_devices: update(initial) for num_devices, update in updates.items()}
+def update():
+    """The compiled update on one device, the lifetimes in one chunk."""
+    return compiled_update(1, NUM_LIFETIMES)
+
+
+@pytest.fixture(scope="module")
+def after_one(initial, update):
+    """State and metrics after the first update, on one device."""
+    return update(initial)
 
 
 def raw_gradients(state: TrainState):
@@ -70,16 +74,17 @@ def assert_close(ours, expected, tolerance: float = 1e-6) -> None:
     assert norm(difference(ours, expected)) <= tolerance * norm(expected)
 
 
-@pytest.mark.parametrize("num_devices", [2, 4])
-def test_devices_and_chunks_do_not_change_the_raw_gradients(after_one, num_devices: int):
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_devices_and_chunks_do_not_change_the_raw_gradients(initial, after_one, cut: tuple[int, int]):
     # Not the Adam step: Adam divides a gradient that is too large by the number of devices by itself.
-    for ours, expected in zip(raw_gradients(after_one[num_devices][0]), raw_gradients(after_one[1][0]), strict=True):
+    state, _ = compiled_update(*cut)(initial)
+    for ours, expected in zip(raw_gradients(state), raw_gradients(after_one[0]), strict=True):
         assert_close(ours, expected)
 
 
-@pytest.mark.parametrize("num_devices", [2, 4])
-def test_devices_and_chunks_do_not_change_the_metrics_or_the_lifetimes(after_one, num_devices: int):
-    (state, metrics), (expected_state, expected_metrics) = after_one[num_devices], after_one[1]
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_devices_and_chunks_do_not_change_the_metrics_or_the_lifetimes(initial, after_one, cut: tuple[int, int]):
+    (state, metrics), (expected_state, expected_metrics) = compiled_update(*cut)(initial), after_one
     np.testing.assert_allclose(metrics.eta_gradient_norm, expected_metrics.eta_gradient_norm, rtol=1e-5)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), metrics, expected_metrics)
     jax.tree.map(
@@ -98,12 +103,12 @@ def test_a_batch_of_lifetimes_is_each_of_them_alone(initial, after_one, alone):
         to_numpy(alone(initial.learner, jax.tree.map(lambda x, i=i: x[i : i + 1], initial.lifetimes)))
         for i in range(NUM_LIFETIMES)
     ]
-    assert all(norm(gradients[0]) > 0.0 for gradients, _, _ in results[:3])
+    assert all(norm(gradients[0]) > 0.0 for gradients, _, _ in results)
     mean = jax.tree.map(lambda *xs: sum(xs) / NUM_LIFETIMES, *[gradients for gradients, _, _ in results])
-    for ours, expected in zip(mean, raw_gradients(after_one[1][0]), strict=True):
+    for ours, expected in zip(mean, raw_gradients(after_one[0]), strict=True):
         assert_close(ours, expected)
 
-    together = after_one[1][0].lifetimes
+    together = after_one[0].lifetimes
     for i, (_, following, _) in enumerate(results):
         if together.generation[i] == 0:  # the others are newborns by now
             assert_close(following.agent.theta, jax.tree.map(lambda x, i=i: x[i : i + 1], together.agent.theta), 1e-5)
@@ -123,14 +128,14 @@ def test_every_slot_generation_and_window_has_dice_of_its_own(initial, alone):
 
 
 def test_the_metrics_gradient_norm_is_that_of_the_mean_gradient(after_one):
-    state, metrics = after_one[1]
+    state, metrics = after_one
     eta_gradient, phi_gradient = raw_gradients(state)
     assert metrics.eta_gradient_norm == pytest.approx(norm(eta_gradient), rel=1e-4)
     assert metrics.phi_gradient_norm == pytest.approx(norm(phi_gradient), rel=1e-4)
 
 
 def test_an_update_moves_eta_phi_and_every_theta(initial, after_one):
-    state, metrics = after_one[1]
+    state, metrics = after_one
     assert int(state.learner.update) == 1
     assert metrics.skipped == 0.0
     for before, after in ((initial.learner.eta, state.learner.eta), (initial.learner.phi, state.learner.phi)):
@@ -143,7 +148,7 @@ def test_an_update_moves_eta_phi_and_every_theta(initial, after_one):
 
 def test_eta_and_phi_take_an_adam_step_of_their_own_learning_rates(initial, after_one):
     # Adam's first step is the learning rate times the gradient's sign, wherever the gradient is not tiny.
-    learner, (eta_gradient, phi_gradient) = after_one[1][0].learner, raw_gradients(after_one[1][0])
+    learner, (eta_gradient, phi_gradient) = after_one[0].learner, raw_gradients(after_one[0])
     for before, after, gradient, rate in (
         (initial.learner.eta, learner.eta, eta_gradient, 0.01),
         (initial.learner.phi, learner.phi, phi_gradient, 0.02),
@@ -156,51 +161,58 @@ def test_eta_and_phi_take_an_adam_step_of_their_own_learning_rates(initial, afte
 
 def test_the_first_generation_is_staggered_over_the_lifetime(initial):
     lifetimes = initial.lifetimes
-    # slot · E // L with E = 6, L = 4: 0, 6 // 4, 12 // 4, 18 // 4
-    np.testing.assert_array_equal(lifetimes.world.episode - lifetimes.episodes, [0, 1, 3, 4])
-    np.testing.assert_array_equal(lifetimes.generation, np.zeros(4))
-    assert len(np.unique(lifetimes.agent.theta["hidden"]["w"][:, 0, 0])) == 4  # with a fresh theta each
+    # slot · E // L with E = 6, L = 8: 0, 6 // 8, 12 // 8, 18 // 8, 24 // 8, 30 // 8, 36 // 8, 42 // 8
+    started = lifetimes.world.episode - (lifetimes.rollout.episode_goes_on == 0.0).sum(axis=1)
+    np.testing.assert_array_equal(started, [0, 0, 1, 2, 3, 3, 4, 5])
+    np.testing.assert_array_equal(lifetimes.generation, np.zeros(8))
+    assert len(np.unique(lifetimes.agent.theta["hidden"]["w"][:, 0, 0])) == 8  # with a fresh theta each
 
 
 def test_a_finished_lifetime_is_replaced_by_a_newborn(initial, after_one):
-    state, metrics = after_one[1]
-    # Slot 3 began with episode 4 of 6: two episodes of at most 4 steps end within R_0 and R_1, 8 steps.
-    np.testing.assert_array_equal(state.lifetimes.generation, [0, 0, 0, 1])
-    np.testing.assert_array_equal(state.lifetimes.age, [1, 1, 1, 0])
-    np.testing.assert_array_equal(state.lifetimes.slot, [0, 1, 2, 3])
-    assert (state.lifetimes.world.alive == 1.0).all()
-    assert metrics.finished == 1.0
-    assert metrics.complete == 0.0  # it was born in the middle of a lifetime
+    state, metrics = after_one
+    lifetimes = state.lifetimes
+    replaced = np.flatnonzero(lifetimes.generation == 1)
+    # Slots 6 and 7 began with episodes 4 and 5 of 6: two episodes of at most 4 steps end within R_0 and R_1, 8 steps.
+    # Slots 0 to 3 have four episodes or more to live, of at least 2 steps: on the last of the 8 at the earliest.
+    assert {6, 7} <= set(replaced.tolist()) <= {3, 4, 5, 6, 7}
+    np.testing.assert_array_equal(lifetimes.slot, np.arange(8))
+    np.testing.assert_array_equal(lifetimes.age, np.where(lifetimes.generation == 1, 0, 1))
+    assert (lifetimes.world.alive == 1.0).all()
+    assert metrics.finished == len(replaced)
+    assert metrics.complete == 0.0  # they were born in the middle of a lifetime
 
-    newborn, old = (jax.tree.map(lambda x: x[3], lifetimes) for lifetimes in (state.lifetimes, initial.lifetimes))
-    for recurrent in jax.tree.leaves((newborn.reward_state, newborn.value_state)):
-        np.testing.assert_array_equal(recurrent, np.zeros(recurrent.shape))
-    assert (newborn.world.params.rewards != old.world.params.rewards).any()
-    assert (newborn.agent.theta["hidden"]["w"] != old.agent.theta["hidden"]["w"]).all()
-    assert int(newborn.world.episode) == int(newborn.episodes) == int((newborn.rollout.episode_goes_on == 0.0).sum())
-    assert newborn.extrinsic == pytest.approx(newborn.rollout.reward.sum(), abs=1e-6)
-    assert (newborn.rollout.in_lifetime == 1.0).all()
-    # R_0 was acted by the new theta, not by the one that died:
     sight = make_engine().parts.agent.sight
-    values = policy.apply(newborn.agent.theta, newborn.rollout.observation, sight)[1]
-    np.testing.assert_allclose(newborn.rollout.value, values, rtol=1e-4, atol=1e-5)
+    for place in replaced:
+        newborn, old = (jax.tree.map(lambda x, i=place: x[i], which) for which in (lifetimes, initial.lifetimes))
+        for recurrent in jax.tree.leaves((newborn.reward_state, newborn.value_state)):
+            np.testing.assert_array_equal(recurrent, np.zeros(recurrent.shape))
+        assert (newborn.world.params.rewards != old.world.params.rewards).any()
+        assert (newborn.agent.theta["hidden"]["w"] != old.agent.theta["hidden"]["w"]).all()
+        ended = int((newborn.rollout.episode_goes_on == 0.0).sum())
+        assert int(newborn.world.episode) == int(newborn.episodes) == ended
+        assert newborn.extrinsic == pytest.approx(newborn.rollout.reward.sum(), abs=1e-6)
+        assert (newborn.rollout.in_lifetime == 1.0).all()
+        # R_0 was acted by the new theta, not by the one that died:
+        values = policy.apply(newborn.agent.theta, newborn.rollout.observation, sight)[1]
+        np.testing.assert_allclose(newborn.rollout.value, values, rtol=1e-4, atol=1e-5)
 
 
 def test_those_that_go_on_keep_what_the_window_left_them(initial, after_one):
-    state = after_one[1][0].lifetimes
+    state = after_one[0].lifetimes
     for i in range(3):
         assert norm(jax.tree.map(lambda x, i=i: x[i], state.reward_state)) > 0.0
         assert norm(jax.tree.map(lambda x, i=i: x[i], state.value_state)) > 0.0
         np.testing.assert_array_equal(state.world.params.rewards[i], initial.lifetimes.world.params.rewards[i])
 
 
-def test_lifetimes_that_began_at_their_first_episode_are_counted_complete_with_their_return(updates, after_one):
-    state, metrics = after_one[1]
-    whole = {0, 3}  # slots whose lifetime began at episode 0: by the stagger, and as a newborn
+def test_lifetimes_that_began_at_their_first_episode_are_counted_complete_with_their_return(update, after_one):
+    state, metrics = after_one
+    # Slots whose lifetime began at episode 0: by the stagger, and as a newborn.
+    whole = {0, 1} | set(np.flatnonzero(state.lifetimes.generation == 1).tolist())
     earned, num_complete = state.lifetimes.extrinsic, 0
     for _ in range(7):  # six episodes of at most four steps are over after six windows of four
         before = state
-        state, metrics = updates[1](state)
+        state, metrics = update(state)
         died = set(np.flatnonzero(state.lifetimes.generation != before.lifetimes.generation).tolist())
         assert metrics.finished == len(died)
         assert metrics.complete == len(died & whole)
@@ -216,23 +228,43 @@ def test_lifetimes_that_began_at_their_first_episode_are_counted_complete_with_t
     assert num_complete >= 2
 
 
-def test_a_gradient_that_is_not_finite_is_thrown_away(initial, updates):
-    theta = jax.tree.map(np.copy, initial.lifetimes.agent.theta)
-    theta["hidden"]["w"][1] = np.nan
-    agent = dataclasses.replace(initial.lifetimes.agent, theta=theta)
-    poisoned = dataclasses.replace(initial, lifetimes=dataclasses.replace(initial.lifetimes, agent=agent))
+def poisoned(state: TrainState, places: list[int]) -> TrainState:
+    """Returns `state` with a NaN in the theta of the lifetimes in `places`."""
+    theta = jax.tree.map(np.copy, state.lifetimes.agent.theta)
+    theta["hidden"]["w"][places, 0, 0] = np.nan
+    agent = dataclasses.replace(state.lifetimes.agent, theta=theta)
+    return dataclasses.replace(state, lifetimes=dataclasses.replace(state.lifetimes, agent=agent))
 
-    state, metrics = updates[1](poisoned)
+
+def test_a_lifetime_that_is_not_finite_is_left_out_of_the_mean_and_started_again(initial, update, alone):
+    state, metrics = update(poisoned(initial, [1]))
+
+    assert (metrics.dropped, metrics.skipped) == (1.0, 0.0)
+    others = [i for i in range(NUM_LIFETIMES) if i != 1]
+    gradients = [
+        to_numpy(alone(initial.learner, jax.tree.map(lambda x, i=i: x[i : i + 1], initial.lifetimes))[0])
+        for i in others
+    ]
+    mean = jax.tree.map(lambda *xs: sum(xs) / len(others), *gradients)
+    for ours, expected in zip(raw_gradients(state), mean, strict=True):
+        assert_close(ours, expected)
+    assert int(state.lifetimes.generation[1]) == 1
+    assert np.isfinite(state.lifetimes.agent.theta["hidden"]["w"]).all()
+
+
+def test_an_update_whose_gradient_is_not_finite_is_thrown_away(initial, update):
+    state, metrics = update(poisoned(initial, list(range(NUM_LIFETIMES))))
 
     assert metrics.skipped == 1.0
     jax.tree.map(np.testing.assert_array_equal, state.learner, initial.learner)
+    assert np.isfinite(state.lifetimes.agent.theta["hidden"]["w"]).all()  # newborns, all of them
 
 
-def test_eta_is_averaged_over_updates(initial, updates, after_one):
+def test_eta_is_averaged_over_updates(initial, update, after_one):
     jax.tree.map(np.testing.assert_array_equal, initial.learner.eta_average, initial.learner.eta)
-    first = after_one[1][0].learner
+    first = after_one[0].learner
     assert_close(first.eta_average, first.eta)  # weight (p + 1) / (p + 1) = 1: the initial eta is forgotten
-    second = updates[1](after_one[1][0])[0].learner
+    second = update(after_one[0])[0].learner
     # p = 3: the second eta has weight (p + 1) / (p + 2) = 0.8
     assert_close(second.eta_average, jax.tree.map(lambda a, b: 0.2 * a + 0.8 * b, first.eta, second.eta))
 

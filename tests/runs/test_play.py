@@ -140,8 +140,9 @@ def test_equal_seeds_walk_equally():
     ],
 )
 def test_what_cannot_be_played_is_refused_in_a_sentence(arguments, sentence, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", open(os.devnull))
-    assert cli.main(arguments) == USAGE
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        assert cli.main(arguments) == USAGE
     complaint = capsys.readouterr().err
     assert sentence in complaint
     assert complaint.count("\n") == 1

@@ -61,7 +61,8 @@ def test_two_diagonals_reach_a_corner():
 def test_a_diagonal_out_of_the_room_or_into_a_wall_keeps_you_in_place():
     walls = np.array([[False, False], [False, True]])
     assert move(walls, jnp.array([0, 0]), jnp.int32(4)).tolist() == [0, 0]  # up-left, out
-    assert move(walls, jnp.array([0, 1]), jnp.int32(5)).tolist() == [0, 1]  # up-right, out: no sliding along
+    assert move(walls, jnp.array([0, 0]), jnp.int32(5)).tolist() == [0, 0]  # up-right, out: no sliding to the right
+    assert move(walls, jnp.array([0, 0]), jnp.int32(6)).tolist() == [0, 0]  # down-left, out: nor down
     assert move(walls, jnp.array([0, 0]), jnp.int32(7)).tolist() == [0, 0]  # down-right, a wall
     assert move(walls, jnp.array([0, 1]), jnp.int32(6)).tolist() == [1, 0]  # past the wall's corner
 

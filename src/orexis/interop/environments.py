@@ -99,7 +99,8 @@ class OrexisEnv(gymnasium.Env):
         """Returns str[H, W], a sign for each cell; with `reveal` also what the agent cannot see."""
         if self._life is None:
             raise gymnasium.error.ResetNeeded("call reset() before sketch()")
-        return sketch(self.task, *jax.device_get((self._life.params, self._life.state)), reveal)
+        params, state = jax.device_get((self._life.params, self._life.state))
+        return sketch(self.task, params, state, reveal)
 
     def _prepare(self) -> None:
         """Makes ready to compute; not before the first reset, so that an environment may be made before a fork."""

@@ -1,15 +1,17 @@
 """The meta-training engine: L lifetimes, cut into chunks, spread over devices.
 
-    lifetimes [L] ──shard──► devices [D] ──scan──► chunks of `chunk` lifetimes ──vmap──► one lifetime
+    lifetimes [L] ──shard──► devices [D] ──loop──► chunks of `chunk` lifetimes ──vmap──► one lifetime
 
 Two facts of small machines shape it. Ops on a few lifetimes are too small for threads to
 help, so each core is a device of its own with single-threaded ops. And a chunk of about sixteen
-lifetimes keeps its weights in the core's own cache, so a shard is a scan over chunks, not one
-wide batch. The gradient of a shard is the sum over its chunks; shards are added by one `psum`.
+lifetimes keeps its weights in the core's own cache, so a shard is a loop over chunks, not one
+wide batch. The gradients of all chunks are gathered and added in their order, so that the number of
+devices does not even change the rounding. Lifetimes that are not finite are left out, see `guard`.
 """
 
 import dataclasses
 import functools
+import math
 from typing import Any, Literal, cast
 
 import jax
@@ -82,6 +84,21 @@ def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
     return Mesh(np.array(jax.devices() if devices is None else devices), (AXIS,))
 
 
+def default_chunk(num_lifetimes: int, num_devices: int) -> int:
+    """Returns how many lifetimes make a chunk.
+
+    About sixteen, and never more than a quarter: then 1, 2 and 4 devices have the same chunks to share, and adding
+    chunks in their order gives the same bits on each.
+    """
+    num_blocks = math.lcm(4, num_devices)
+    return _largest_divisor(num_lifetimes // (num_devices if num_lifetimes % num_blocks else num_blocks), 16)
+
+
+def _largest_divisor(number: int, limit: int) -> int:
+    """Returns the largest divisor of `number` that is at most `limit`."""
+    return next(divisor for divisor in range(min(number, limit), 0, -1) if number % divisor == 0)
+
+
 @dataclasses.dataclass(frozen=True)
 class Engine:
     """Meta-trains eta and phi on one task distribution. Its functions are pure; `update` is compiled."""
@@ -90,17 +107,15 @@ class Engine:
     config: MetaConfig
     seed: int
     mesh: Mesh
-    chunk: int = 16
+    chunk: int | None = None  # lifetimes at most; None: by `default_chunk`
     engine: Literal["fast", "dense"] = "fast"
 
     def __post_init__(self) -> None:
         per_device, rest = divmod(self.config.lifetimes, self.mesh.size)
         if rest:
             raise ValueError(f"{self.config.lifetimes} lifetimes cannot be shared equally by {self.mesh.size} devices")
-        chunk = min(self.chunk, per_device)
-        while per_device % chunk:
-            chunk -= 1
-        object.__setattr__(self, "chunk", chunk)
+        chunk = default_chunk(self.config.lifetimes, self.mesh.size) if self.chunk is None else self.chunk
+        object.__setattr__(self, "chunk", _largest_divisor(per_device, chunk))
 
     @functools.cached_property
     def parts(self) -> Parts:
@@ -155,15 +170,17 @@ class Engine:
         def live(chunk: Lifetime, counts: jax.Array) -> Lived:
             # Each lifetime has a zero of its own added to the biases of both heads. Every gradient that it sends to
             # eta or phi goes through them, so the gradients of these zeros tell whose is not finite.
-            probes = jnp.zeros((self.chunk, 2))
+            probes = jnp.zeros((*counts.shape, 2))
             (grads, shares), (following, metrics, losses) = jax.grad(chunk_loss, argnums=(0, 1), has_aux=True)(
                 prepared, probes, chunk, counts
             )
+            norm = jax.vmap(theta_norm)(following.agent)
             carried = (following.rollout.value, following.reward_state, following.value_state)
-            sound = jax.vmap(all_finite)((losses, shares, jax.vmap(theta_norm)(following.agent), carried))
-            return Lived(gradients=grads, following=following, metrics=metrics, sound=sound)
+            sound = jax.vmap(all_finite)((losses, shares, norm, carried))
+            return Lived(gradients=grads, following=following, metrics=metrics, norm=norm, sound=sound)
 
-        return live_chunks(live, jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes))
+        chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
+        return live_chunks(live, chunks, prepared)
 
     def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
         return optax.scale_by_adam(), optax.scale_by_adam()
@@ -205,19 +222,9 @@ class Engine:
 
         return jax.lax.fori_loop(0, jnp.sum(finished), replace_one, lifetimes)
 
-    def _update_shard(self, state: TrainState) -> tuple[TrainState, UpdateMetrics]:
-        outer, learner = self.config.outer, state.learner
-        prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
-        lived = self._live(learner, prepared, state.lifetimes)
-        lifetimes = _unchunk(lived.following)
-        # Chunks are gathered and added in their order, whichever device they were on: the same bits on any number.
-        chunk_grads, chunk_metrics, sound = jax.lax.all_gather(
-            (lived.gradients, lived.metrics, lived.sound), AXIS, tiled=True
-        )
-        grads, window = add_in_order((chunk_grads, chunk_metrics))
-        sound = sound.reshape(-1)
-        eta_grad, phi_grad = jax.tree.map(lambda g: g / jnp.sum(sound), pull_back(grads))
-
+    def _step(self, learner: Learner, eta_grad: PyTree, phi_grad: PyTree) -> tuple[Learner, jax.Array]:
+        """Returns the learner after an Adam step of eta and phi, and eta's learning rate."""
+        outer = self.config.outer
         eta_adam, phi_adam = self._optimizers()
         reward_lr = scheduled(outer.reward_learning_rate, learner.update)
         eta_step, eta_optimizer = eta_adam.update(eta_grad, learner.eta_optimizer)
@@ -232,13 +239,22 @@ class Engine:
             phi_optimizer=phi_optimizer,
             eta_average=averaged(learner.eta_average, eta, learner.update + 1, outer.average_power),
         )
-        eta_norm, phi_norm = optax.tree.norm(eta_grad), optax.tree.norm(phi_grad)
-        finite = jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm) & all_finite(stepped)
-        kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, learner)
+        return stepped, reward_lr
 
-        norms, values, alive, episodes, extrinsic = jax.lax.all_gather(
+    def _update_shard(self, state: TrainState) -> tuple[TrainState, UpdateMetrics]:
+        """Returns the state after one update and its metrics; a meta-gradient that is not finite changes no bit of
+        the learner, and lifetimes that are not are left out of it and started again."""
+        learner = state.learner
+        prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
+        lived = self._live(learner, prepared, state.lifetimes)
+        lifetimes = _unchunk(lived.following)
+        # Chunks are gathered and added in their order, whichever device they were on: the same bits on any number.
+        chunk_grads, chunk_metrics = jax.lax.all_gather((lived.gradients, lived.metrics), AXIS, tiled=True)
+        grads, window = add_in_order((chunk_grads, chunk_metrics))
+        sound, norms, values, alive, episodes, extrinsic = jax.lax.all_gather(
             (
-                jax.vmap(theta_norm)(lifetimes.agent),
+                lived.sound.reshape(-1),
+                lived.norm.reshape(-1),
                 jnp.max(jnp.abs(lifetimes.rollout.value), axis=1),
                 lifetimes.world.alive,
                 lifetimes.episodes,
@@ -247,7 +263,12 @@ class Engine:
             AXIS,
             tiled=True,
         )
-        norms = jnp.where(sound, norms, jnp.nan)
+        eta_grad, phi_grad = jax.tree.map(lambda g: g / jnp.sum(sound), pull_back(grads))
+        stepped, reward_lr = self._step(learner, eta_grad, phi_grad)
+        eta_norm, phi_norm = optax.tree.norm(eta_grad), optax.tree.norm(phi_grad)
+        finite = jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm) & all_finite(stepped)
+        kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, learner)
+
         finished = (alive == 0.0) & sound
         complete = finished & (episodes >= self.task.spec.episodes_per_lifetime)
         metrics = UpdateMetrics(
@@ -262,7 +283,7 @@ class Engine:
             recorded_value_max=jnp.max(jnp.where(sound, values, 0.0)),
             skipped=jnp.where(finite, 0.0, 1.0),
             dropped=jnp.sum(~sound, dtype=jnp.float32),
-            entropy_cost=scheduled(outer.entropy_cost, learner.update),
+            entropy_cost=scheduled(self.config.outer.entropy_cost, learner.update),
             reward_learning_rate=reward_lr,
         )
         return TrainState(learner=kept, lifetimes=self._replace_finished(kept.eta, lifetimes)), metrics

@@ -9,10 +9,11 @@ rollout R_j and D_j f32[T, out] the cotangents of its outputs times −alpha,
 with the rows of all updates so far stacked, X f32[k·T, in] and D f32[k·T, out]. So the rows are
 kept instead of the matrix; the meta-gradient flows through the rows, and the backward pass never
 touches a dense cotangent of W. The rows grow from update to update, so a window is a Python loop
-here, not a scan: N is small, and nothing has to be stacked for the backward pass. D comes from a zero *probe* added to the
-layer's outputs: the gradient with respect to the probe is the cotangent wanted. The
-convolution's kernel, the heads and all biases are small and stay dense. W_N is formed once, at
-the window's end.
+here, not a scan: N is small, and nothing has to be stacked for the backward pass.
+
+D comes from a zero *probe* added to the layer's outputs: the gradient with respect to the probe
+is the cotangent wanted. The convolution's kernel, the heads and all biases are small and stay
+dense. W_N is formed once, at the window's end.
 
 Exact for SGD, whose update is linear in the gradient; tested equal to the dense path.
 """
@@ -104,7 +105,10 @@ class FactoredActorCritic:
         return self._apply(state.small, state, observations, 0.0)[0]
 
     def _apply(self, small: Small, state: FactoredState, observations: jax.Array, probe: jax.Array | float):
-        """Returns logits f32[B, A], values f32[B] and the hidden layer's inputs f32[B, in], `probe` added to its outputs."""
+        """Returns logits f32[B, A], values f32[B] and the hidden layer's inputs f32[B, in].
+
+        `probe` is added to the hidden layer's outputs.
+        """
         inputs = conv_patches(small["conv"], self.dense.sight.patches(observations))
         outputs = inputs @ state.matrix + small["hidden"]["b"] + probe
         if state.inputs.shape[0]:

@@ -30,6 +30,7 @@ class Lived:
     gradients: PyTree  # summed over the lifetimes that count
     following: Lifetime  # [C]
     metrics: WindowMetrics  # f32[C] each
+    norm: jax.Array  # f32[C]  of theta
     sound: jax.Array  # bool[C]  finite, the gradient's share included
 
 
@@ -40,13 +41,15 @@ class Guarded:
     gradients: PyTree  # leading K
     following: Lifetime  # [K, C]; those left out are dead, so that they are replaced by newborns
     metrics: WindowMetrics  # f32[K] each
+    norm: jax.Array  # f32[K, C]; NaN for those left out
     sound: jax.Array  # bool[K, C]
 
 
-def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime) -> Guarded:
+def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime, networks: PyTree) -> Guarded:
     """Returns what the window makes of `chunks` [K, C], chunk by chunk.
 
     live: what it makes of one chunk, given the lifetimes [C] and f32[C], 1 where one counts and else 0.
+    networks: what the gradients are with respect to.
     """
     num_chunks, size = chunks.slot.shape
     everyone = jnp.ones(size, bool)
@@ -61,6 +64,7 @@ def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime) 
             gradients=jax.tree.map(lambda g: jnp.where(jnp.any(sound), g, 0.0), lived.gradients),
             following=_bury(lived.following, chunk, sound),
             metrics=jax.tree.map(lambda x: jnp.sum(jnp.where(sound, x, 0.0)), lived.metrics),
+            norm=jnp.where(sound, lived.norm, jnp.nan),
             sound=sound,
         )
         results = jax.tree.map(
@@ -68,12 +72,12 @@ def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime) 
         )
         return jnp.where(again, number, number + 1), jnp.where(again, sound, everyone), results
 
-    lived = jax.eval_shape(live, jax.tree.map(lambda x: x[0], chunks), jnp.ones(size))
     empty = Guarded(
-        gradients=_room(lived.gradients, num_chunks),
-        following=_room(lived.following, num_chunks),
-        metrics=jax.tree.map(lambda _: jnp.zeros(num_chunks), lived.metrics),
-        sound=_room(lived.sound, num_chunks),
+        gradients=jax.tree.map(lambda x: jnp.zeros((num_chunks, *x.shape), x.dtype), networks),
+        following=jax.tree.map(jnp.zeros_like, chunks),
+        metrics=jax.tree.map(lambda _: jnp.zeros(num_chunks), WindowMetrics.zero()),
+        norm=jnp.zeros((num_chunks, size)),
+        sound=jnp.zeros((num_chunks, size), bool),
     )
     start = (jnp.zeros((), jnp.int32), everyone, empty)
     return jax.lax.while_loop(lambda carry: carry[0] < num_chunks, live_one, start)[2]
@@ -106,7 +110,3 @@ def _bury(following: Lifetime, chunk: Lifetime, sound: jax.Array) -> Lifetime:
     """Returns `following` with the lifetimes that are not sound dead, each in its own slot."""
     world = dataclasses.replace(following.world, alive=jnp.where(sound, following.world.alive, 0.0))
     return dataclasses.replace(following, slot=chunk.slot, generation=chunk.generation, world=world)
-
-
-def _room(tree: PyTree, num_rows: int) -> PyTree:
-    return jax.tree.map(lambda x: jnp.zeros((num_rows, *x.shape), x.dtype), tree)

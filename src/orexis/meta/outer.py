@@ -10,6 +10,7 @@ rewards of the rollouts they acted in, R_1..R_N, and by V_phi after that.
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -68,7 +69,8 @@ def unroll_window(
     With `recorded` (R_1..R_N stacked, each field with a leading N) nothing is sampled: the
     rollouts are read from it, so that the loss is a smooth function of eta alone.
     """
-    task, agent, reward = parts.task, parts.window_agent, parts.reward
+    task, reward = parts.task, parts.reward
+    agent: Any = parts.window_agent  # its state is its own: dense, or factored and growing
     carried = jax.lax.stop_gradient((agent.begin_window(lifetime.agent), lifetime.reward_state))
 
     def live_one_update(carry, source):

@@ -1,10 +1,9 @@
 """What a window is made of: the plain forms of task, agent and networks, or the fast ones where they apply.
 
-| idea | applies to | where |
-|---|---|---|
-| observations as row numbers of a table, patches looked up | tasks that can list their observations | `tasks.tabled`, `networks.sight` |
-| torsos of eta and phi evaluated once on the table | the same | `networks.history.tabulate` |
-| hidden matrix of theta kept factored during a window | agents with SGD | `meta.factored` |
+- Observations are row numbers of a table and patches are looked up (`tasks.tabled`,
+  `networks.sight`); the torsos of eta and phi are evaluated once on the table
+  (`networks.history.tabulate`): for tasks that can list their observations.
+- The hidden matrix of theta is kept factored during a window (`meta.factored`): for agents with SGD.
 
 Both forms are the same function to float32 rounding, which is tested.
 """

@@ -50,7 +50,8 @@ def worker(side: str, task: str, num_lifetimes: int, cache: Path) -> Iterator[Wo
 
 
 def _read(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     line = process.stdout.readline()
     if not line:
         reason = process.stderr.read().strip().splitlines()

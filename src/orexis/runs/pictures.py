@@ -40,7 +40,7 @@ def layout_panels() -> dict[str, tuple[np.ndarray, str]]:
         ),
         "Key-Box": (
             boxes.sketch(KeyBoxParams(rewards=jnp.zeros(3)), scattered),
-            "the key opens a box; new places every episode",
+            "the key opens boxes; all move each episode",
         ),
     }
 

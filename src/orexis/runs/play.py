@@ -132,7 +132,7 @@ def keyboard(env: OrexisEnv) -> Iterator[Callable[[], int | None]]:
             if action is not None:
                 return action
 
-    tty.setcbreak(file)
+    tty.setcbreak(file, termios.TCSADRAIN)  # keys typed before count
     try:
         yield choose
     finally:

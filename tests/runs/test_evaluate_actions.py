@@ -1,0 +1,69 @@
+"""Rewards on other action spaces (the paper's ninth figure), and names that are found in files."""
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import pytest
+
+from orexis import cli
+from orexis.config import RunConfig, to_json
+from orexis.rewards.learned import LearnedReward
+from orexis.runs.artefacts import write_artefact
+from orexis.runs.errors import USAGE, UsageError
+from orexis.runs.evaluate import evaluate, make_source, settle_task
+from orexis.tasks.abc import RandomABC
+from orexis.tasks.actions import with_actions
+from tests.runs.tiny import TINY_META
+
+
+def write_reward(folder: Path, sees_action: bool, task: str = "random-abc") -> str:
+    network = dataclasses.replace(TINY_META.reward, sees_action=sees_action)
+    spec = RandomABC().spec
+    params = LearnedReward(spec, network).init(jax.random.key(0))
+    config = to_json(RunConfig(task=task, meta=dataclasses.replace(TINY_META, reward=network)))
+    write_artefact(folder, task, spec, network, params, {"config": config})
+    return str(folder)
+
+
+@pytest.mark.parametrize("actions", ["permuted", "extended"])
+def test_a_reward_that_sees_the_action_is_refused_where_actions_mean_something_else(
+    tmp_path, actions, monkeypatch, capsys
+):
+    name = write_reward(tmp_path / "reward", sees_action=True)
+    monkeypatch.setattr("orexis.runs.platform.prepare_jax", lambda num_devices=None: None)
+    assert cli.main(["evaluate", name, "--actions", actions, "--lifetimes", "2"]) == USAGE
+    assert "use a reward that does not see the action" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("actions", "num_actions"), [("normal", 4), ("permuted", 4), ("extended", 8)])
+def test_a_reward_that_does_not_see_the_action_serves_every_action_space(tmp_path, actions, num_actions):
+    name = write_reward(tmp_path / "reward", sees_action=False)
+    source = make_source(name, with_actions(RandomABC(), actions), TINY_META.agent, actions)
+    assert source.agent.spec.num_actions == num_actions
+
+
+def test_agents_live_with_diagonals():
+    (table,) = evaluate(["random"], "random-abc", num_lifetimes=2, actions="extended")
+    assert table.extrinsic.shape == (2, 50)
+    # A corner is two diagonals away: never closer, and with 8 actions some episode is that short.
+    assert table.length.min() == 2
+
+
+@pytest.mark.parametrize(
+    ("sources", "task", "actions", "complaint"),
+    [
+        (["near-optimal"], "random-abc", "permuted", "random-abc with normal actions only"),
+        (["random"], "bandit", "extended", "task bandit cannot be used with extended actions"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(sources, task, actions, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        evaluate(sources, task, 2, actions=actions)
+
+
+def test_a_task_that_is_named_in_a_file_is_not_imported_unasked(tmp_path):
+    name = write_reward(tmp_path / "reward", sees_action=True, task="antigravity:Task")
+    with pytest.raises(UsageError, match="add --task antigravity:Task"):
+        settle_task([name], None)
+    assert settle_task([name], "random-abc")[0] == "random-abc"

@@ -1,0 +1,28 @@
+"""What the documents promise is there."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_every_test_that_the_table_of_rules_names_exists():
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tests/)?test_\w+\.py)::(test_\w+)`", text)
+    assert len(named) > 30
+    for file, test in named:
+        path = ROOT / (file if file.startswith("tests/") else f"tests/tasks/{file}")
+        assert f"def {test}(" in path.read_text(encoding="utf-8"), f"{file} has no {test}"
+
+
+def test_every_rule_has_a_test():
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    table = text[text.index("| domain | rule") :].split("\n\n")[0].splitlines()[2:]
+    assert len(table) > 25
+    assert all("test_" in row.split("|")[3] for row in table)
+
+
+def test_every_picture_that_is_shown_exists():
+    for document in (ROOT / "docs" / "tasks.md", ROOT / "docs" / "add_a_task.md"):
+        for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).is_file()
