@@ -5,7 +5,6 @@ frozen at whatever it was then. So each function is traced more than once, and t
 program and leave the task, and the globals that the function names, as they were.
 """
 
-import functools
 import inspect
 import re
 from typing import Any
@@ -70,18 +69,16 @@ def _surroundings(task: object, function: Any) -> dict[str, Any]:
     """Returns prints of what a function could change: attributes of the task and its classes, named globals."""
     prints = {}
     kinds = [kind for kind in type(task).__mro__ if kind.__module__ != "builtins"]
-    cached = {name for kind in kinds for name, x in vars(kind).items() if isinstance(x, functools.cached_property)}
     for name, value in getattr(task, "__dict__", {}).items():
-        if name not in cached:
-            prints[f"its attribute {name!r}"] = _print_of(value)
+        prints[f"its attribute {name!r}"] = _print_of(value)
     for kind in kinds:
         for name, value in vars(kind).items():
             if not name.startswith("__") and _is_data(value):
                 prints[f"the class attribute {kind.__name__}.{name}"] = _print_of(value)
-    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
-    if code is not None:
-        outside = inspect.unwrap(getattr(function, "__func__", function)).__globals__
-        for name in code.co_names:
+    plain = inspect.unwrap(getattr(function, "__func__", function))
+    if hasattr(plain, "__code__"):
+        outside = plain.__globals__
+        for name in plain.__code__.co_names:
             if name in outside and _is_data(outside[name]):
                 prints[f"the global {name!r}"] = _print_of(outside[name])
     return prints
