@@ -122,6 +122,14 @@ def test_a_random_walk_needs_no_terminal_and_can_be_written_down(tmp_path, capsy
         assert picture.size == (224, 5 * 32 + 40)
 
 
+def test_only_a_random_walk_shows_what_is_hidden(terminal, monkeypatch):
+    shown = []
+    monkeypatch.setattr(module, "walk", lambda *given, reveal: shown.append(reveal) or iter(()))
+    play("random-abc", True, None, 1, 0)
+    play("random-abc", False, None, 1, 0)
+    assert shown == [True, False]
+
+
 def test_equal_seeds_walk_equally():
     chosen = [random_chooser(5, 4) for _ in range(2)]
     assert [chosen[0]() for _ in range(50)] == [chosen[1]() for _ in range(50)]

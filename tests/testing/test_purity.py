@@ -118,10 +118,14 @@ class NanPicture(Good):
 
 
 class LateNan(Good):
-    """Fine until the last episode of a lifetime."""
+    """Fine until the last episode of a long lifetime."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        return TaskSpec(2, (1, 4, 1), time_limit=6, episodes_per_lifetime=1000)
 
     def reset(self, key, params, episode):
-        return State(cell=jnp.where(episode == 4, 9, 0))
+        return State(cell=jnp.where(episode == 999, 9, 0))
 
     def observe(self, params, state):
         return jnp.where(state.cell == 9, jnp.inf, 1.0) * jnp.ones((1, 4, 1))
@@ -142,7 +146,7 @@ class IndexBeyond(ShortTable):
     [
         (NanReward, "reward must be finite, it was nan after action"),
         (NanPicture, "observe must return finite numbers, it did not after action"),
-        (LateNan, "observe must return finite numbers, it did not at the start of episode 4"),
+        (LateNan, "observe must return finite numbers, it did not at the start of episode 999"),
         (WrongTable, r"observation_table\[0\] is not what observe returns"),
         (IndexBeyond, "observation_index must be from 0 to 1, it was 2"),
     ],
