@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +33,19 @@ def compiled(num_devices: int, chunk: int):
     return engine, first, lambda state: to_numpy(update(jax.device_put(state, engine.shardings)))
 
 
-BATCHES = [(1, 4), (2, 2), (4, 1)]
+@functools.cache
+def share_of(slot: int):
+    """Returns the gradients of eta and phi that one lifetime of the first state sends alone."""
+    _, first, _ = compiled(2, 2)
+    return to_numpy(alone()(first.learner, select(first.lifetimes, [slot]))[0])
+
+
+@functools.cache
+def alone():
+    return jax.jit(dataclasses.replace(compiled(2, 2)[0], chunk=1).gradients)
+
+
+BATCHES = [(2, 2), pytest.param(1, 4, marks=pytest.mark.slow), pytest.param(4, 1, marks=pytest.mark.slow)]
 
 
 def poison_theta(state: TrainState, slots: list[int], value: float = np.nan) -> TrainState:
@@ -58,19 +71,17 @@ def select(lifetimes, slots):
 @pytest.mark.parametrize(("num_devices", "chunk"), BATCHES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
 def test_a_lifetime_that_is_not_finite_is_left_out_of_the_average_and_started_again(num_devices, chunk, value):
-    engine, first, update = compiled(num_devices, chunk)
-    clean, _ = update(first)
+    _, first, update = compiled(num_devices, chunk)
+    clean, clean_metrics = update(first)
     state, metrics = update(poison_theta(first, [1], value))
     others = [0, 2, 3]
 
     assert (metrics.dropped, metrics.skipped) == (1.0, 0.0)
     # The average is over the other three alone:
-    alone = functools.cache(lambda: jax.jit(dataclasses.replace(engine, chunk=1).gradients))()
-    shares = [to_numpy(alone(first.learner, select(first.lifetimes, [i]))[0]) for i in others]
-    mean = jax.tree.map(lambda *xs: sum(xs) / len(others), *shares)
+    mean = jax.tree.map(lambda *xs: sum(xs) / len(others), *map(share_of, others))
     assert norm(mean) > 0.0
     assert norm(difference(raw_gradients(state), mean)) <= 1e-5 * norm(mean)
-    # The others live as if nothing had been, to the bit; newborns too, but for eta, which is not their affair yet.
+    # The others live as if nothing had been, to the bit:
     jax.tree.map(np.testing.assert_array_equal, select(state.lifetimes, others), select(clean.lifetimes, others))
     # The lost one is a newborn of the next generation:
     lost = select(state.lifetimes, 1)
@@ -79,7 +90,8 @@ def test_a_lifetime_that_is_not_finite_is_left_out_of_the_average_and_started_ag
         assert np.isfinite(leaf).all()
     for leaf in jax.tree.leaves(metrics):
         assert np.isfinite(leaf).all()
-    assert metrics.finished == 0.0
+    ended = clean.lifetimes.generation[1] > 0  # the lost one would have: it is not counted as finished
+    assert metrics.finished == clean_metrics.finished - ended
     assert metrics.theta_norm_p99 < 1e6
 
 
@@ -95,7 +107,7 @@ def test_several_at_once(num_devices, chunk):
 
 
 def test_the_count_of_finished_lifetimes_leaves_out_the_lost():
-    _, first, update = compiled(1, 4)
+    _, first, update = compiled(2, 2)
     state = first
     for _ in range(6):  # a lifetime has five windows: among six updates some end one
         before = state
@@ -119,7 +131,7 @@ def test_when_none_is_finite_no_bit_of_the_learner_changes_and_all_start_again(n
 @pytest.mark.parametrize("name", ["eta", "phi", "eta_optimizer", "phi_optimizer", "eta_average"])
 def test_a_step_that_is_not_finite_is_not_taken(name):
     # Poisoned so that the gradient may be finite and the step is not: in Adam's first moment, in the average.
-    _, first, update = compiled(1, 4)
+    _, first, update = compiled(2, 2)
     poisoned = with_learner(
         first, **{name: jax.tree.map(lambda x: x * np.nan if x.ndim else x, getattr(first.learner, name))}
     )
@@ -129,11 +141,12 @@ def test_a_step_that_is_not_finite_is_not_taken(name):
     assert int(state.learner.update) == 0
 
 
-@pytest.mark.parametrize(("agent", "chunk"), [("sgd", 2), ("adam", 2)])
-def test_nothing_is_dropped_where_nothing_is_wrong(agent, chunk):
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["sgd", "adam"])
+def test_nothing_is_dropped_where_nothing_is_wrong(agent):
     # FAULTS 9: in the constant world no action matters and many gradients are exactly zero.
     config = dataclasses.replace(TINY_META, agent=dataclasses.replace(TINY_META.agent, optimizer=agent))
-    engine = Engine(make_task("constant"), config, 0, make_mesh(jax.devices()[:1]), chunk=chunk)
+    engine = Engine(make_task("constant"), config, 0, make_mesh(jax.devices()[:1]))
     state, update = engine.init(), engine.compile_update()
     for _ in range(12):
         state, metrics = update(state)
@@ -159,6 +172,7 @@ class AlwaysNaN(Bandit):
         return state, reward * jnp.nan, terminated
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_through_lifetimes_that_turn_to_nan_on_the_way(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "make_engine", remembered_engine)
     config = dataclasses.replace(TINY, task="tests.faults.test_not_finite:SometimesNaN", updates=30, log_every=10)
@@ -172,6 +186,7 @@ def test_a_run_goes_on_through_lifetimes_that_turn_to_nan_on_the_way(tmp_path, m
     assert int(state.learner.update) > 20
 
 
+@pytest.mark.slow
 def test_a_run_that_only_makes_nan_stops_and_says_what_was_not_finite(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "make_engine", remembered_engine)
     config = dataclasses.replace(with_updates(1000), task="tests.faults.test_not_finite:AlwaysNaN")
@@ -179,7 +194,7 @@ def test_a_run_that_only_makes_nan_stops_and_says_what_was_not_finite(tmp_path, 
         train(tmp_path, config, resume=False)
     assert stopped.value.code == BAD_DATA
     said = str(stopped.value)
-    assert f"the meta-gradient was not finite in {loop.PATIENCE}" in said
+    assert re.search(r"the meta-gradient was not finite in 1[0-2] updates in a row, up to update 1[0-2]", said)
     assert "4 of 4 lifetimes were not finite themselves" in said
     template = jax.eval_shape(remembered_engine(config).init)
     step = checkpoint.steps(tmp_path / "checkpoints")[-1]

@@ -146,7 +146,7 @@ def test_format_version_1_is_read(folder):
         ({"spec": {**vars(SPEC), "observation_shape": [10**9, 10**9, 10**9]}}, "do not fit its spec"),
         ({"spec": {**vars(SPEC), "num_actions": 4}}, r"core.wx should be \(11, 16\) and is \(10, 16\)"),
         ({"network": {**vars(NETWORK), "history": "gru"}}, "network.history must be one of"),
-        ({"network": {**vars(NETWORK), "num_units": 10**30}}, "do not fit its spec"),
+        ({"network": {**vars(NETWORK), "num_units": 10**30}}, "num_units must be at most"),
         ({"network": {**vars(NETWORK), "colour": 1}}, "network has unknown fields: colour"),
         ({"sha256": "0" * 64}, "its sha256 is not the one in reward.json"),
         ({"sha256": None}, "its sha256 is not the one in reward.json"),

@@ -124,7 +124,14 @@ class Engine:
 
     def init(self) -> TrainState:
         """Returns the state before the first update; the first generation is staggered over the lifetime."""
-        return jax.jit(self._init, out_shardings=self.shardings)()
+        sharded = jax.shard_map(
+            self._init_shard,
+            mesh=self.mesh,
+            in_specs=(PartitionSpec(AXIS),),
+            out_specs=_PARTITION,
+            check_vma=False,
+        )
+        return jax.jit(sharded)(jnp.arange(self.config.lifetimes, dtype=jnp.int32))
 
     @property
     def shardings(self) -> PyTree:
@@ -185,7 +192,8 @@ class Engine:
     def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
         return optax.scale_by_adam(), optax.scale_by_adam()
 
-    def _init(self) -> TrainState:
+    def _init_shard(self, slots: jax.Array) -> TrainState:
+        """Returns the learner and the lifetimes of `slots`, begun one by one: the same bits on any devices."""
         num = self.config.lifetimes
         key_eta, key_phi = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), num + 1))
         eta, phi = self.parts.reward.init(key_eta), self.parts.value.init(key_phi)
@@ -198,10 +206,12 @@ class Engine:
             phi_optimizer=phi_adam.init(phi),
             eta_average=jax.tree.map(jnp.copy, eta),
         )
-        slots = jnp.arange(num, dtype=jnp.int32)
-        episodes = slots * self.task.spec.episodes_per_lifetime // num
-        begin = jax.vmap(lambda slot, episode: self._begin(eta, slot, jnp.zeros((), jnp.int32), episode))
-        return TrainState(learner=learner, lifetimes=begin(slots, episodes))
+
+        def begin(slot: jax.Array) -> Lifetime:
+            episode = slot * self.task.spec.episodes_per_lifetime // num
+            return self._begin(eta, slot, jnp.zeros((), jnp.int32), episode)
+
+        return TrainState(learner=learner, lifetimes=jax.lax.map(begin, slots))
 
     def _begin(self, eta: PyTree, slot: jax.Array, generation: jax.Array, episode: jax.Array) -> Lifetime:
         return begin_lifetime(self.parts, eta, self.seed, slot, generation, episode)

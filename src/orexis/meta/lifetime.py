@@ -49,5 +49,5 @@ def begin_lifetime(
         reward_state=parts.reward.begin(eta, key_reward),
         value_state=parts.value.begin(),
         extrinsic=jnp.sum(rollout.reward),
-        episodes=world.episode - episode,
+        episodes=jnp.sum((1.0 - rollout.episode_goes_on) * rollout.in_lifetime).astype(jnp.int32),
     )

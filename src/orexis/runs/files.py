@@ -79,16 +79,16 @@ def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
 
 def swap_folder(new: Path, place: Path) -> None:
     """Puts folder `new` at `place`, in one step where the system can exchange two names; the old one is removed."""
-    if not place.exists():
+    old = new if place.exists() else None
+    if old is None:
         new.rename(place)
-    elif _exchange(new, place):
-        shutil.rmtree(new)
-    else:  # no atomic exchange here: the old folder is out of the way for an instant
-        aside = place.with_name(f".{place.name}.old-{os.getpid()}")
-        place.rename(aside)
+    elif not _exchange(new, place):  # no atomic exchange here: the old folder is out of the way for an instant
+        old = place.with_name(f".{place.name}.old-{os.getpid()}")
+        place.rename(old)
         new.rename(place)
-        shutil.rmtree(aside)
     sync_folder(place.parent)
+    if old is not None:
+        shutil.rmtree(old)
 
 
 def _exchange(first: Path, second: Path) -> bool:
