@@ -6,7 +6,7 @@ asked for that needs it.
 
 from typing import TYPE_CHECKING
 
-from orexis.interop import forks as _forks  # sees forks from here on
+from orexis.interop import forks as _forks  # noqa: F401  sees forks from here on
 from orexis.interop.registration import register_environments as _register_environments
 
 _register_environments()
