@@ -74,7 +74,7 @@ def make_writable(run_dir: Path) -> None:
                 probe.unlink()
         for name in (METRICS, LOG):
             if (run_dir / name).exists():
-                (run_dir / name).open("ab").close()
+                os.close(os.open(run_dir / name, os.O_WRONLY | os.O_APPEND))
     except OSError as error:
         what = error.filename or run_dir
         raise UsageError(f"cannot write to {run_dir}: {error.strerror} ({what}); choose another --run-dir") from error
