@@ -26,3 +26,11 @@ def test_every_picture_that_is_shown_exists():
     for document in (ROOT / "docs" / "tasks.md", ROOT / "docs" / "add_a_task.md"):
         for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).is_file()
+
+
+def test_everything_that_the_readme_points_to_exists():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", text) if "://" not in target]
+    assert len(targets) > 10
+    for target in targets:
+        assert (ROOT / target).exists(), f"README.md points to {target}, which is not there"
