@@ -9,9 +9,9 @@ from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig
 
 RANDOM_ABC = MetaConfig(
     outer=OuterConfig(
-        advantage_trace=0.9,  # the paper's is 1; see docs/implementation_notes.md, section 4
-        reward_learning_rate=Schedule(2e-3, 3e-4, 8000, begin=1000),
-        entropy_cost=Schedule(0.12, 0.02, 8000),
+        advantage_trace=0.8,  # the paper's is 1; see docs/implementation_notes.md, section 4
+        reward_learning_rate=Schedule(2e-3, 3e-4, 8000, begin=2000),
+        entropy_cost=Schedule(0.12, 0.02, 6000),
     )
 )
 EMPTY_ROOMS = MetaConfig(agent=AgentConfig(rollout_length=8, entropy_cost=0.01, optimizer="sgd", learning_rate=0.1))

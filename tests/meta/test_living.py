@@ -11,7 +11,7 @@ from orexis.meta.living import Episodes, live_many, record_rollout
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.abc import RandomABC
-from orexis.tasks.probes import Constant
+from orexis.tasks.probes import Bandit, Constant
 from orexis.types import Rollout, Steps
 from tests.instances import AGENTS, HISTORY_NET, LENGTH, small_task
 
@@ -117,6 +117,13 @@ def test_seeds_give_other_lifetimes(near_optimal_lifetimes):
     assert np.all(params.rewards != near_optimal_lifetimes[0].rewards)
 
 
+def test_every_rollout_of_a_lifetime_has_dice_of_its_own():
+    task = Bandit(arms=2, episodes=12)
+    _, episodes = live(task, RandomAgent(task.spec, rollout_length=1))  # one pull a rollout
+    # The chance that a fair coin falls alike in episodes 1 to 11 is 2 · 2^-11, for some of 8 lifetimes 0.8 %.
+    assert (episodes.extrinsic[:, 1:].std(axis=1) > 0.0).all()
+
+
 def test_a_row_of_the_table_by_hand():
     rollout = Rollout(
         observation=np.zeros((5, 1, 1, 1)),
@@ -131,10 +138,10 @@ def test_a_row_of_the_table_by_hand():
     steps = Steps(
         episode=np.array([0, 0, 1, 2]), entropy=np.array([0.1, 0.2, 0.3, 0.4]), outcome=np.array([-1, 2, 0, 1])
     )
-    table = record_rollout(Episodes.empty(2), rollout, steps, np.array([10.0, 20.0, 40.0, 80.0]))
+    table = record_rollout(Episodes.empty(3), rollout, steps, np.array([10.0, 20.0, 40.0, 80.0]))
     # Episode 0: steps 0 and 1. Episode 1: step 2. Step 3 is after the lifetime's end.
-    np.testing.assert_allclose(table.extrinsic, [3.0, 4.0])
-    np.testing.assert_allclose(table.intrinsic, [30.0, 40.0])
-    np.testing.assert_allclose(table.length, [2.0, 1.0])
-    np.testing.assert_allclose(table.entropy, [0.3, 0.3], rtol=1e-6)
-    np.testing.assert_array_equal(table.outcome, [2, 0])
+    np.testing.assert_allclose(table.extrinsic, [3.0, 4.0, 0.0])
+    np.testing.assert_allclose(table.intrinsic, [30.0, 40.0, 0.0])
+    np.testing.assert_allclose(table.length, [2.0, 1.0, 0.0])
+    np.testing.assert_allclose(table.entropy, [0.3, 0.3, 0.0], rtol=1e-6)
+    np.testing.assert_array_equal(table.outcome, [2, 0, -1])
