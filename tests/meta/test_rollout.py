@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +15,21 @@ from orexis.tasks.probes import Constant, Delayed
 from tests.instances import AGENTS, small_task
 
 
-def act(task, agent, key: int = 0):
+@functools.cache
+def compiled_act(task, agent):
+    """Returns the compiled (key) -> (newborn, agent after, world after, rollout, steps)."""
+
     def run(key):
         key_world, key_agent, key_act = jax.random.split(key, 3)
         state = agent.init(key_agent)
         world = begin_world(task, key_world, jnp.zeros((), jnp.int32))
         return (state, *collect(task, agent, state, world, key_act))
 
-    return jax.jit(run)(jax.random.key(key))
+    return jax.jit(run)
+
+
+def act(task, agent, key: int = 0):
+    return compiled_act(task, agent)(jax.random.key(key))
 
 
 def test_a_lifetime_of_four_steps_by_hand():
