@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from orexis.cli import SOURCE_NAMES, main
+from orexis.cli import main
 from orexis.config import RunConfig, to_json
 from orexis.presets import preset
 from orexis.runs.errors import BAD_DATA, FAILED, OK, USAGE
-from orexis.runs.evaluate import SOURCES
 from tests.runs.tiny import OPTIONS, TINY
 from tests.zoo.rewards import write_reward
 
@@ -198,10 +197,6 @@ def run_main(capsys, *line: str) -> tuple[int, str]:
     said = capsys.readouterr().err
     assert "Traceback" not in said
     return code, said
-
-
-def test_the_names_of_sources_are_those_that_evaluation_knows():
-    assert set(SOURCE_NAMES) == set(SOURCES)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "other version", "missing arrays", "hostile task"])

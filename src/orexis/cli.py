@@ -17,6 +17,7 @@ from orexis import __version__
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.presets import check_task_name, preset
 from orexis.runs.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, check_numbers
+from orexis.runs.sources import check_source_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Evaluate:
         if len(set(self.sources)) != len(self.sources):
             raise UsageError("a source is named twice")
         for source in self.sources:
-            _require_source(source)
+            check_source_name(source)
         check_numbers(self.lifetimes, self.seed)
         _require_file_places(self.json, self.csv)
         from orexis.runs.platform import prepare_jax
@@ -350,20 +351,6 @@ def _require_file_places(*paths: Path | None) -> None:
             raise UsageError(f"cannot write {path}: it is a folder or its folder does not exist")
         if not os.access(path.absolute().parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
             raise UsageError(f"cannot write {path}: it or its folder is read-only")
-
-
-SOURCE_NAMES = ("extrinsic-ep", "random", "near-optimal")
-"""The keys of `orexis.runs.evaluate.SOURCES`, known without JAX."""
-
-
-def _require_source(name: str) -> None:
-    """Raises UsageError if `name` can be no source: neither a name of ours nor a folder."""
-    if name in SOURCE_NAMES:
-        return
-    if os.path.isfile(name):
-        raise UsageError(f"{name} is a file; name a run folder or a reward folder")
-    if not os.path.isdir(name):
-        raise UsageError(f"unknown source {name!r}: neither a folder nor one of {', '.join(SOURCE_NAMES)}")
 
 
 def _require_task(name: str) -> None:

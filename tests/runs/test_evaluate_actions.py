@@ -11,7 +11,8 @@ from orexis.config import RunConfig, to_json
 from orexis.rewards.learned import LearnedReward
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import USAGE, UsageError
-from orexis.runs.evaluate import evaluate, make_source, settle_task
+from orexis.runs.evaluate import evaluate, settle_task
+from orexis.runs.sources import Setting, make_source
 from orexis.tasks.abc import RandomABC
 from orexis.tasks.actions import with_actions
 from tests.runs.tiny import TINY_META
@@ -39,7 +40,9 @@ def test_a_reward_that_sees_the_action_is_refused_where_actions_mean_something_e
 @pytest.mark.parametrize(("actions", "num_actions"), [("normal", 4), ("permuted", 4), ("extended", 8)])
 def test_a_reward_that_does_not_see_the_action_serves_every_action_space(tmp_path, actions, num_actions):
     name = write_reward(tmp_path / "reward", sees_action=False)
-    source = make_source(name, with_actions(RandomABC(), actions), TINY_META.agent, actions)
+    source = make_source(
+        name, Setting("random-abc", with_actions(RandomABC(), actions), TINY_META.agent, actions=actions)
+    )
     assert source.agent.spec.num_actions == num_actions
 
 

@@ -13,92 +13,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from orexis.agents.actor_critic import ActorCritic
-from orexis.agents.base import Agent
-from orexis.agents.scripted import NearOptimalABC, RandomAgent
 from orexis.config import AgentConfig, MetaConfig, from_json
 from orexis.figures.table import SourceTable
 from orexis.meta.engine import make_mesh
 from orexis.meta.living import live_many
 from orexis.presets import preset
-from orexis.rewards.base import RewardSource
-from orexis.rewards.extrinsic import Extrinsic
-from orexis.rewards.learned import LearnedReward
 from orexis.runs.errors import BadDataError, UsageError, check_numbers
+from orexis.runs.sources import SOURCES, Setting, find_artefact, make_source
 from orexis.statistics import bootstrap_interval, interquartile_mean
-from orexis.tasks.abc import RandomABC
 from orexis.tasks.actions import with_actions
-from orexis.tasks.base import Task
 from orexis.tasks.registry import TASKS, make_task
-from orexis.types import PyTree
-from orexis.zoo.artefact import Artefact, DamagedError, read_artefact
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """Who lives, and what it is paid."""
-
-    agent: Agent
-    reward: RewardSource
-    params: PyTree = ()  # of the reward source
-
-
-def _near_optimal(task: Task, config: AgentConfig) -> Source:
-    if not isinstance(task, RandomABC):
-        raise UsageError("near-optimal is known for random-abc with normal actions only")
-    return Source(NearOptimalABC(task.spec, config.rollout_length), Extrinsic())
-
-
-SOURCES: dict[str, Callable[[Task, AgentConfig], Source]] = {
-    "extrinsic-ep": lambda task, config: Source(ActorCritic(task.spec, config), Extrinsic()),
-    "random": lambda task, config: Source(RandomAgent(task.spec, config.rollout_length), Extrinsic()),
-    "near-optimal": _near_optimal,
-}
-"""The sources that need no training, by the name one types."""
-
-
-def find_artefact(name: str) -> Artefact:
-    """Returns the artefact in the folder `name`, a reward or a run. Raises CommandError if there is none."""
-    folder = Path(name)
-    if folder.is_file():
-        raise UsageError(f"{name} is a file; name a run folder or a reward folder")
-    if not folder.is_dir():
-        raise UsageError(f"unknown source {name!r}: neither a folder nor one of {', '.join(SOURCES)}")
-    if (folder / "reward").is_dir() and not (folder / "reward.json").exists():
-        folder = folder / "reward"
-    try:
-        return read_artefact(folder)
-    except DamagedError as error:
-        raise BadDataError(f"{error}; train or fetch it again") from error
-    except FileNotFoundError as error:
-        raise UsageError(f"{error}; has the run saved a checkpoint yet?") from error
-
-
-def make_source(name: str, task: Task, agent_config: AgentConfig, actions: str = "normal") -> Source:
-    """Returns the source called `name`: one of `SOURCES`, a run folder or an artefact folder.
-
-    actions: the action space that `task` was given, see `orexis.tasks.actions`.
-    """
-    if name in SOURCES:
-        return SOURCES[name](task, agent_config)
-    artefact = find_artefact(name)
-    if artefact.spec.observation_shape != task.spec.observation_shape:
-        raise UsageError(
-            f"the reward {name} was learned on observations of shape {artefact.spec.observation_shape}, "
-            f"the task has {task.spec.observation_shape}"
-        )
-    if artefact.network.sees_action and artefact.spec.num_actions != task.spec.num_actions:
-        raise UsageError(
-            f"the reward {name} sees the action and knows {artefact.spec.num_actions} of them, "
-            f"the task has {task.spec.num_actions}; use a reward that does not see the action"
-        )
-    if artefact.network.sees_action and actions != "normal":
-        raise UsageError(
-            f"the reward {name} sees the action, and {actions} actions mean something else; "
-            "use a reward that does not see the action (train with --no-reward-sees-action)"
-        )
-    reward = LearnedReward(dataclasses.replace(task.spec, num_actions=artefact.spec.num_actions), artefact.network)
-    return Source(ActorCritic(task.spec, agent_config), reward, artefact.params)
+from orexis.zoo.artefact import Artefact
 
 
 def settle_task(names: list[str], task_name: str | None) -> tuple[str, AgentConfig]:
@@ -119,17 +44,9 @@ def settle_task(names: list[str], task_name: str | None) -> tuple[str, AgentConf
     return task_name, chosen
 
 
-def evaluate_source(
-    name: str,
-    task_name: str,
-    task: Task,
-    agent_config: AgentConfig,
-    num_lifetimes: int,
-    seed: int,
-    actions: str = "normal",
-) -> SourceTable:
+def evaluate_source(name: str, setting: Setting, num_lifetimes: int, seed: int) -> SourceTable:
     """Returns the table of one source on `num_lifetimes` fresh lifetimes."""
-    source = make_source(name, task, agent_config, actions)
+    source, task = make_source(name, setting), setting.task
     params, episodes = jax.device_get(
         live_many(task, source.agent, (), source.reward, source.params, seed, num_lifetimes, make_mesh())
     )
@@ -137,7 +54,7 @@ def evaluate_source(
     named_params = {field.name: getattr(params, field.name) for field in fields}
     return SourceTable(
         source=name,
-        task=task_name,
+        task=setting.task_name,
         seed=seed,
         extrinsic=episodes.extrinsic,
         intrinsic=episodes.intrinsic,
@@ -164,10 +81,11 @@ def evaluate(
         task = with_actions(make_task(task_name), actions)
     except ValueError as error:
         raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
+    setting = Setting(task_name, task, agent_config, actions=actions)
     tables = []
     for name in names:
         say(f"evaluating {name}: {num_lifetimes} lifetimes of {task_name}")
-        tables.append(evaluate_source(name, task_name, task, agent_config, num_lifetimes, seed, actions))
+        tables.append(evaluate_source(name, setting, num_lifetimes, seed))
     return tables
 
 

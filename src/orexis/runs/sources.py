@@ -1,0 +1,140 @@
+"""Who lives, and what it is paid: the names one types, each a pair of an agent and a reward source.
+
+JAX is imported only when a source is made, so that the command line knows every name at once.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orexis.config import AgentConfig
+from orexis.runs.errors import BadDataError, UsageError
+
+if TYPE_CHECKING:
+    from orexis.agents.base import Agent
+    from orexis.rewards.base import RewardSource
+    from orexis.tasks.base import Task
+    from orexis.types import PyTree
+    from orexis.zoo.artefact import Artefact
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Who lives, and what it is paid."""
+
+    agent: "Agent"
+    reward: "RewardSource"
+    params: "PyTree" = ()  # of the reward source
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """Where a source is to live."""
+
+    task_name: str
+    task: "Task"
+    config: AgentConfig  # of the agent that learns
+    agent: str = "actor-critic"  # one of `AGENTS`: who learns
+    actions: str = "normal"  # the action space that `task` was given, see `orexis.tasks.actions`
+
+    def learner(self) -> "Agent":
+        """Returns the agent that learns, the same one for every reward source."""
+        return AGENTS[self.agent](self.task, self.config)
+
+
+def _actor_critic(task: "Task", config: AgentConfig) -> "Agent":
+    from orexis.agents.actor_critic import ActorCritic
+
+    return ActorCritic(task.spec, config)
+
+
+AGENTS: dict[str, Callable[["Task", AgentConfig], "Agent"]] = {"actor-critic": _actor_critic}
+"""The agents that learn from whatever they are paid, by the name one types."""
+
+
+def _extrinsic_ep(setting: Setting) -> Source:
+    from orexis.rewards.extrinsic import Extrinsic
+
+    return Source(setting.learner(), Extrinsic())
+
+
+def _random(setting: Setting) -> Source:
+    from orexis.agents.scripted import RandomAgent
+    from orexis.rewards.extrinsic import Extrinsic
+
+    return Source(RandomAgent(setting.task.spec, setting.config.rollout_length), Extrinsic())
+
+
+def _near_optimal(setting: Setting) -> Source:
+    from orexis.agents.scripted import NearOptimalABC
+    from orexis.rewards.extrinsic import Extrinsic
+    from orexis.tasks.abc import RandomABC
+
+    if not isinstance(setting.task, RandomABC):
+        raise UsageError("near-optimal is known for random-abc with normal actions only")
+    return Source(NearOptimalABC(setting.task.spec, setting.config.rollout_length), Extrinsic())
+
+
+SOURCES: dict[str, Callable[[Setting], Source]] = {
+    "extrinsic-ep": _extrinsic_ep,
+    "random": _random,
+    "near-optimal": _near_optimal,
+}
+"""The sources that need no training, by the name one types."""
+
+
+def check_source_name(name: str) -> None:
+    """Raises UsageError if `name` can be no source: neither a name of ours nor a folder. Needs no JAX."""
+    if name in SOURCES:
+        return
+    if os.path.isfile(name):
+        raise UsageError(f"{name} is a file; name a run folder or a reward folder")
+    if not os.path.isdir(name):
+        raise UsageError(f"unknown source {name!r}: neither a folder nor one of {', '.join(SOURCES)}")
+
+
+def find_artefact(name: str) -> "Artefact":
+    """Returns the artefact in the folder `name`, a reward or a run. Raises CommandError if there is none."""
+    from orexis.zoo.artefact import DamagedError, read_artefact
+
+    check_source_name(name)
+    folder = Path(name)
+    if (folder / "reward").is_dir() and not (folder / "reward.json").exists():
+        folder = folder / "reward"
+    try:
+        return read_artefact(folder)
+    except DamagedError as error:
+        raise BadDataError(f"{error}; train or fetch it again") from error
+    except FileNotFoundError as error:
+        raise UsageError(f"{error}; has the run saved a checkpoint yet?") from error
+
+
+def make_source(name: str, setting: Setting) -> Source:
+    """Returns the source called `name`: one of `SOURCES`, a run folder or an artefact folder."""
+    return SOURCES[name](setting) if name in SOURCES else _learned(name, setting)
+
+
+def _learned(name: str, setting: Setting) -> Source:
+    """Returns the learned reward in the folder `name`. Raises UsageError where it does not fit the task."""
+    from orexis.rewards.learned import LearnedReward
+
+    artefact, spec = find_artefact(name), setting.task.spec
+    if artefact.spec.observation_shape != spec.observation_shape:
+        raise UsageError(
+            f"the reward {name} was learned on observations of shape {artefact.spec.observation_shape}, "
+            f"the task has {spec.observation_shape}"
+        )
+    if artefact.network.sees_action and artefact.spec.num_actions != spec.num_actions:
+        raise UsageError(
+            f"the reward {name} sees the action and knows {artefact.spec.num_actions} of them, "
+            f"the task has {spec.num_actions}; use a reward that does not see the action"
+        )
+    if artefact.network.sees_action and setting.actions != "normal":
+        raise UsageError(
+            f"the reward {name} sees the action, and {setting.actions} actions mean something else; "
+            "use a reward that does not see the action (train with --no-reward-sees-action)"
+        )
+    reward = LearnedReward(dataclasses.replace(spec, num_actions=artefact.spec.num_actions), artefact.network)
+    return Source(setting.learner(), reward, artefact.params)
