@@ -78,6 +78,12 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("tasks --dance", "--dance"),
     ("doctor", "required"),
     ("doctor nowhere", "nowhere is neither a run folder nor a reward folder"),
+    ("zoo", "required"),
+    ("zoo eat", "eat"),
+    ("zoo show", "say which reward: orexis zoo show NAME"),
+    ("zoo show nothing-of-the-kind", "unknown source 'nothing-of-the-kind'"),
+    ("zoo export random-abc", "say where to: orexis zoo export NAME FOLDER"),
+    ("zoo export random-abc used", "used exists already; name a new folder"),
     ("doctor a_file", "a_file is neither a run folder nor a reward folder"),
 ]
 

@@ -97,7 +97,7 @@ class Evaluate:
     """Let fresh agents live under each source and compare what they collect."""
 
     sources: Positional[tuple[str, ...]]
-    """Run folders, reward folders, or any of: extrinsic-ep near-optimal random."""
+    """Shipped rewards (see orexis zoo list), run folders, reward folders, or: extrinsic-ep near-optimal random."""
     task: str | None = None
     """Default: the task that the rewards were learned on."""
     lifetimes: int = 256
@@ -255,6 +255,36 @@ class Doctor:
         return diagnosis.code
 
 
+@dataclasses.dataclass(frozen=True)
+class Zoo:
+    """List the rewards that came with Orexis, show the card of one, or copy one."""
+
+    what: Positional[Literal["list", "show", "export"]]
+    name: Positional[str | None] = None
+    """A shipped reward, a run folder or a reward folder."""
+    out: Positional[Path | None] = None
+    """The new folder that export writes."""
+    evaluation: Path | None = None
+    """A file of `orexis evaluate --json`, to be told on the card of the copy."""
+    failures: tuple[str, ...] = ()
+    """Sentences for the card of the copy: what the reward is known to do badly."""
+
+    def run(self) -> int:
+        if self.what != "list" and self.name is None:
+            raise UsageError(f"say which reward: orexis zoo {self.what} NAME; orexis zoo list tells the names")
+        if self.what == "export" and self.out is None:
+            raise UsageError("say where to: orexis zoo export NAME FOLDER")
+        from orexis.runs import zoo
+
+        if self.what == "list":
+            zoo.print_shipped()
+        elif self.what == "show":
+            zoo.print_card(str(self.name))
+        else:
+            zoo.export(str(self.name), Path(str(self.out)), self.evaluation, self.failures)
+        return OK
+
+
 COMMANDS: dict[str, type] = {
     "demo": Demo,
     "tasks": Tasks,
@@ -263,6 +293,7 @@ COMMANDS: dict[str, type] = {
     "evaluate": Evaluate,
     "bench": Bench,
     "doctor": Doctor,
+    "zoo": Zoo,
 }
 
 

@@ -1,6 +1,6 @@
 """A learned reward in plain NumPy: for agents that have no JAX in their process.
 
-    reward = orexis.load_reward("runs/abc/reward")
+    reward = orexis.load_reward("random-abc")
     reward.begin(num_envs=8)                                        # once a lifetime
     intrinsic = reward.step(arrival, action, extrinsic, done)       # each step, f32[num_envs]
 
@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from orexis.config import HistoryNetConfig, TaskSpec
-from orexis.zoo.artefact import Artefact, read_artefact
+from orexis.zoo.artefact import Artefact
+from orexis.zoo.shelf import open_reward
 
 
 class NumpyReward:
@@ -77,15 +78,13 @@ class NumpyReward:
         return self._hidden
 
 
-def load_reward(path: str | Path) -> NumpyReward:
-    """Returns the reward in an artefact folder (or in a run folder's `reward/`), ready to pay. No JAX is imported.
+def load_reward(name_or_path: str | Path) -> NumpyReward:
+    """Returns a shipped reward by its name, or the one in a reward folder or a run folder, ready to pay.
 
-    Raises FileNotFoundError if there is none and `orexis.zoo.artefact.DamagedError` if it is damaged.
+    Works offline and imports no JAX. Raises FileNotFoundError if there is none and
+    `orexis.zoo.artefact.DamagedError` if it is damaged.
     """
-    folder = Path(path)
-    if not (folder / "reward.json").is_file() and (folder / "reward" / "reward.json").is_file():
-        folder = folder / "reward"
-    return NumpyReward(read_artefact(folder))
+    return NumpyReward(open_reward(name_or_path))
 
 
 def _column(values: np.ndarray, num_envs: int, name: str) -> np.ndarray:

@@ -12,6 +12,7 @@ from orexis.config import HistoryNetConfig, TaskSpec, to_json
 from orexis.runs.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.types import PyTree
 from orexis.zoo.artefact import FORMAT_VERSION, seal
+from orexis.zoo.card import write_card
 
 
 def write_artefact(
@@ -40,47 +41,9 @@ def write_artefact(
             **record,
         }
         write_durably(draft / "reward.json", json_bytes(seal(full)))
-        write_durably(draft / "README.md", _card(full).encode())
+        write_durably(draft / "README.md", write_card(full).encode())
         sync_folder(draft)
         swap_folder(draft, place)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)  # a full disk needs the room
         raise
-
-
-def _card(record: dict[str, Any]) -> str:
-    """Returns the card that a person reads first."""
-    training = record.get("training", {})
-    network = record["network"]
-    lines = [
-        f"# A learned intrinsic reward for `{record['task']}`",
-        "",
-        'Learned by Orexis after Zheng et al., "What Can Learned Intrinsic Rewards Capture?" (ICML 2020). Use it with',
-        "",
-        "```python",
-        "import orexis",
-        "reward = orexis.load_reward('path/to/this/folder')",
-        "reward.begin(num_envs=1)          # once a lifetime",
-        "intrinsic = reward.step(arrival, action, extrinsic, done)",
-        "```",
-        "",
-        "| | |",
-        "|---|---|",
-        f"| task | `{record['task']}` |",
-        f"| updates of the reward | {training.get('updates', '?')} |",
-        f"| lifetimes in parallel | {training.get('lifetimes', '?')} |",
-        f"| environment steps | {training.get('env_steps', '?')} |",
-        f"| seed | {training.get('seed', '?')} |",
-        f"| memory | {network['history']} |",
-        f"| sees the action | {'yes' if network['sees_action'] else 'no'} |",
-        f"| sha256 of the arrays | `{record['sha256']}` |",
-    ]
-    evaluation = record.get("evaluation")
-    if evaluation:
-        lines += ["", "## Evaluation on fresh agents", "", "| source | mean of an episode | 95 % interval | last ten |"]
-        lines += ["|---|---|---|---|"]
-        for name, numbers in evaluation["sources"].items():
-            low, high = numbers["ci95"]
-            lines.append(f"| {name} | {numbers['mean']:.3f} | {low:.3f} to {high:.3f} | {numbers['last_ten']:.3f} |")
-        lines += ["", f"{evaluation['lifetimes']} lifetimes, seed {evaluation['seed']}."]
-    return "\n".join(lines) + "\n"

@@ -6,18 +6,18 @@ JAX is imported only when a source is made, so that the command line knows every
 import dataclasses
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orexis.config import AgentConfig
 from orexis.runs.errors import BadDataError, UsageError
+from orexis.zoo.artefact import Artefact, DamagedError
+from orexis.zoo.shelf import open_reward, shipped_names
 
 if TYPE_CHECKING:
     from orexis.agents.base import Agent
     from orexis.rewards.base import RewardSource
     from orexis.tasks.base import Task
     from orexis.types import PyTree
-    from orexis.zoo.artefact import Artefact
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,24 +87,20 @@ SOURCES: dict[str, Callable[[Setting], Source]] = {
 
 def check_source_name(name: str) -> None:
     """Raises UsageError if `name` can be no source: neither a name of ours nor a folder. Needs no JAX."""
-    if name in SOURCES:
+    names = (*SOURCES, *shipped_names())
+    if name in names:
         return
     if os.path.isfile(name):
         raise UsageError(f"{name} is a file; name a run folder or a reward folder")
     if not os.path.isdir(name):
-        raise UsageError(f"unknown source {name!r}: neither a folder nor one of {', '.join(SOURCES)}")
+        raise UsageError(f"unknown source {name!r}: neither a folder nor one of {', '.join(names)}")
 
 
-def find_artefact(name: str) -> "Artefact":
-    """Returns the artefact in the folder `name`, a reward or a run. Raises CommandError if there is none."""
-    from orexis.zoo.artefact import DamagedError, read_artefact
-
+def find_artefact(name: str) -> Artefact:
+    """Returns the reward called `name`: shipped, or in a reward or run folder. Raises CommandError if there is none."""
     check_source_name(name)
-    folder = Path(name)
-    if (folder / "reward").is_dir() and not (folder / "reward.json").exists():
-        folder = folder / "reward"
     try:
-        return read_artefact(folder)
+        return open_reward(name)
     except DamagedError as error:
         raise BadDataError(f"{error}; train or fetch it again") from error
     except FileNotFoundError as error:
@@ -112,7 +108,7 @@ def find_artefact(name: str) -> "Artefact":
 
 
 def make_source(name: str, setting: Setting) -> Source:
-    """Returns the source called `name`: one of `SOURCES`, a run folder or an artefact folder."""
+    """Returns the source called `name`: one of `SOURCES`, a shipped reward, a run folder or a reward folder."""
     return SOURCES[name](setting) if name in SOURCES else _learned(name, setting)
 
 

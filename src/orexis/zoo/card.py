@@ -1,0 +1,60 @@
+"""The card of a reward, `README.md` beside its arrays: what a person reads first, all of it from `reward.json`."""
+
+from typing import Any
+
+HOW_TO_USE = """
+Learned by Orexis after Zheng et al., "What Can Learned Intrinsic Rewards Capture?" (ICML 2020). Use it with
+
+```python
+import orexis
+reward = orexis.load_reward({name!r})
+reward.begin(num_envs=1)          # once a lifetime
+intrinsic = reward.step(arrival, action, extrinsic, done)
+```
+"""
+
+
+def write_card(record: dict[str, Any]) -> str:
+    """Returns the card of the reward that `record`, a whole reward.json, describes."""
+    sections = [_facts(record)]
+    if record.get("evaluation"):
+        sections.append(_evaluation(record["evaluation"]))
+    if record.get("known_failures"):
+        sections.append("\n".join(["## Known failures", "", *(f"- {line}" for line in record["known_failures"])]))
+    if record.get("config", {}).get("meta"):
+        sections.append("\n".join(["## Config", "", "```", *_leaves(record["config"]["meta"]), "```"]))
+    title = f"# A learned intrinsic reward for `{record['task']}`\n"
+    use = HOW_TO_USE.format(name=record.get("name", "path/to/this/folder"))
+    return title + use + "\n" + "\n\n".join(sections) + "\n"
+
+
+def _facts(record: dict[str, Any]) -> str:
+    training, network = record.get("training", {}), record["network"]
+    rows = [
+        ("task", f"`{record['task']}`"),
+        ("updates of the reward", training.get("updates", "?")),
+        ("lifetimes in parallel", training.get("lifetimes", "?")),
+        ("environment steps", training.get("env_steps", "?")),
+        ("seed", training.get("seed", "?")),
+        ("memory", network["history"]),
+        ("sees the action", "yes" if network["sees_action"] else "no"),
+        ("sha256 of the arrays", f"`{record['sha256']}`"),
+    ]
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _evaluation(evaluation: dict[str, Any]) -> str:
+    lines = ["## Evaluation on fresh agents", "", "| source | mean of an episode | 95 % interval | last ten |"]
+    lines += ["|---|---|---|---|"]
+    for name, numbers in evaluation["sources"].items():
+        low, high = numbers["ci95"]
+        lines.append(f"| {name} | {numbers['mean']:.3f} | {low:.3f} to {high:.3f} | {numbers['last_ten']:.3f} |")
+    return "\n".join([*lines, "", f"{evaluation['lifetimes']} lifetimes, seed {evaluation['seed']}."])
+
+
+def _leaves(tree: dict[str, Any], where: str = "") -> list[str]:
+    """Returns `name.of.leaf = value` for each leaf of nested objects."""
+    lines = []
+    for name, value in tree.items():
+        lines += _leaves(value, f"{where}{name}.") if isinstance(value, dict) else [f"{where}{name} = {value}"]
+    return lines
