@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import jax
 import numpy as np
@@ -97,6 +98,53 @@ def test_to_begin_is_to_forget():
     third = pay(reward, told)
     assert (first[0] != second[0]).any()
     np.testing.assert_array_equal(first, third)
+
+
+def test_one_environment_may_forget_alone():
+    told, reward = random_history(), make_reward()
+    reward.begin(NUM_ENVS)
+    newborn = pay(reward, told)
+    reward.forget(np.array([False, True, False]))
+    again = pay(reward, told)
+    np.testing.assert_array_equal(again[:, 1], newborn[:, 1])
+    assert (again[0, [0, 2]] != newborn[0, [0, 2]]).all()
+
+
+def test_what_did_not_happen_is_neither_paid_nor_remembered():
+    told, reward, undisturbed = random_history(), make_reward(), make_reward()
+    for each in (reward, undisturbed):
+        each.begin(NUM_ENVS)
+        pay(each, told)
+    first, second = ({name: x[t] for name, x in told.items()} for t in (0, 1))
+    paid = reward.step(**first, happened=np.array([True, False, True]))
+    assert paid[1] == 0
+    assert (paid[[0, 2]] != 0).all()
+    ours, expected = reward.step(**second), undisturbed.step(**second)
+    np.testing.assert_array_equal(ours == expected, [False, True, False])
+
+
+def test_a_newborn_reward_has_a_memory_of_its_own():
+    told, reward = random_history(), make_reward()
+    reward.begin(NUM_ENVS)
+    other = reward.newborn()
+    other.begin(NUM_ENVS)
+    np.testing.assert_array_equal(pay(reward, told), pay(other, told))
+
+
+def test_memory_does_not_grow_with_the_steps():
+    told, reward = random_history(), make_reward()
+    reward.begin(NUM_ENVS)
+    pay(reward, told)
+    tracemalloc.start()
+    try:
+        pay(reward, told)
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(3):
+            pay(reward, told)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 3 * NUM_STEPS  # bytes: less than one for each step
 
 
 def test_environments_do_not_see_each_other():

@@ -14,6 +14,7 @@ from gymnasium import spaces
 from orexis.config import TaskSpec
 from orexis.interop import forks
 from orexis.interop.lives import Facts, Form, Life, programs
+from orexis.interop.paying import ACTIONS
 from orexis.interop.rendering import as_pixels, as_text, sketch
 from orexis.tasks.actions import with_actions
 from orexis.tasks.base import Task
@@ -49,6 +50,7 @@ class OrexisEnv(gymnasium.Env):
     ):
         check_options(render_mode, observation)
         self.task: Any = with_actions(make_task(task, **options) if isinstance(task, str) else task, actions)
+        self.metadata = {**self.metadata, ACTIONS: actions}
         self.render_mode = render_mode
         self.form: Form = observation
         self.observation_space = observation_space(self.task, observation)

@@ -8,9 +8,11 @@ The memory runs over the whole lifetime: call `begin` when new agents are born, 
 episode's end. `arrival` is the observation arrived in, the terminal one where an episode ended.
 """
 
+import copy
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.zoo.artefact import Artefact
@@ -25,57 +27,132 @@ class NumpyReward:
         self.spec: TaskSpec = artefact.spec
         self.network: HistoryNetConfig = artefact.network
         self._params = artefact.params
-        self._hidden = self._cell = np.zeros((0, 0), np.float32)
+        self._core = _stack_core(artefact)
+        self._room: _Room | None = None
 
     def begin(self, num_envs: int = 1) -> None:
         """Starts a new lifetime in each of `num_envs` environments: everything remembered is forgotten."""
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
-        self._hidden = np.zeros((num_envs, self.network.num_units), np.float32)
-        self._cell = np.zeros_like(self._hidden)
+        self._room = _Room(self.spec, self.network, num_envs)
 
-    def step(self, arrival: np.ndarray, action: np.ndarray, reward: np.ndarray, done: np.ndarray) -> np.ndarray:
+    def forget(self, which: np.ndarray) -> None:
+        """Starts a new lifetime where `which` bool[E] is true; the other environments remember what they did."""
+        self._begun().memory[which] = 0.0
+        self._begun().cell[which] = 0.0
+
+    def newborn(self) -> "NumpyReward":
+        """Returns the same reward with a memory of its own, not begun."""
+        other = copy.copy(self)
+        other._room = None
+        return other
+
+    def step(
+        self,
+        arrival: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        happened: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Returns the intrinsic reward f32[E] for one step of E environments.
 
         arrival f32[E, H, W, C] is what was arrived in, before any reset; action i[E] led there;
-        reward f32[E] is the extrinsic reward; done bool[E] tells whether an episode ended.
+        reward f32[E] is the extrinsic reward; done bool[E] tells whether an episode ended. Where
+        `happened` bool[E] is false there was no step: nothing is paid and nothing remembered.
         """
-        num_envs = len(self._hidden)
-        if num_envs == 0:
-            raise ValueError("call begin(num_envs) before the first step")
-        arrival = np.asarray(arrival, np.float32)
-        if arrival.shape != (num_envs, *self.spec.observation_shape):
-            expected = (num_envs, *self.spec.observation_shape)
-            raise ValueError(f"arrival must have shape {expected}, not {arrival.shape}")
-        scalars = np.stack([_column(reward, num_envs, "reward"), _column(done, num_envs, "done")], axis=-1)
-        parts = [self._torso(arrival), scalars]
+        room = self._begun()
+        room.enter_arrival(np.asarray(arrival, np.float32))
+        self._see(room)
+        room.told[:, 0] = _column(reward, len(room), "reward")
+        room.told[:, 1] = _column(done, len(room), "done")
         if self.network.sees_action:
-            action = np.asarray(action)
-            whole = action.shape == (num_envs,) and np.issubdtype(action.dtype, np.integer)
-            if not whole or action.min() < 0 or action.max() >= self.spec.num_actions:
-                raise ValueError(f"action must be {num_envs} whole numbers from 0 to {self.spec.num_actions - 1}")
-            parts.append(np.eye(self.spec.num_actions, dtype=np.float32)[action])
-        outputs = self._core(np.concatenate(parts, axis=-1))
+            room.told[:, 2:] = 0.0
+            room.told[room.rows, 2 + self._check_action(action, len(room))] = 1.0
+        idle = None if happened is None else ~np.asarray(happened, bool)
+        kept = None if idle is None else (room.memory[idle], room.cell[idle])
+        outputs = self._remember(room) if self.network.history == "lstm" else self._reflect(room)
         head = self._params["head"]
-        return np.arctan(outputs @ head["w"] + head["b"])[:, 0]
+        paid = np.arctan(outputs @ head["w"] + head["b"])[:, 0]
+        if kept is not None:
+            room.memory[idle], room.cell[idle] = kept
+            paid[idle] = 0.0
+        return paid
 
-    def _torso(self, images: np.ndarray) -> np.ndarray:
+    def _begun(self) -> "_Room":
+        if self._room is None:
+            raise ValueError("call begin(num_envs) before the first step")
+        return self._room
+
+    def _check_action(self, action: np.ndarray, num_envs: int) -> np.ndarray:
+        action = np.asarray(action)
+        whole = action.shape == (num_envs,) and action.dtype.kind in "iu"
+        if not whole or action.min() < 0 or action.max() >= self.spec.num_actions:
+            raise ValueError(f"action must be {num_envs} whole numbers from 0 to {self.spec.num_actions - 1}")
+        return action
+
+    def _see(self, room: "_Room") -> None:
+        """Writes the torso's features of the arrivals into the core's inputs."""
         conv, dense = self._params["conv"], self._params["hidden"]
-        height, width, _ = self.spec.observation_shape
-        padded = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
-        shifted = [padded[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
-        hidden = np.maximum(np.concatenate(shifted, axis=-1) @ conv["w"] + conv["b"], 0.0)
-        return np.maximum(hidden.reshape(len(images), -1) @ dense["w"] + dense["b"], 0.0)
+        np.copyto(room.patches, room.windows)
+        np.matmul(room.patches.reshape(-1, len(conv["w"])), conv["w"], out=room.convolved)
+        room.convolved += conv["b"]
+        np.maximum(room.convolved, 0.0, out=room.convolved)
+        features = room.convolved.reshape(len(room), -1) @ dense["w"]
+        features += dense["b"]
+        np.maximum(features, 0.0, out=room.features)
 
-    def _core(self, inputs: np.ndarray) -> np.ndarray:
-        core = self._params["core"]
-        if self.network.history == "none":
-            return np.maximum(inputs @ core["w"] + core["b"], 0.0)
-        gates = inputs @ core["wx"] + core["b"] + self._hidden @ core["wh"]
-        into, forget, candidate, out = np.split(gates, 4, axis=-1)
-        self._cell = _sigmoid(forget) * self._cell + _sigmoid(into) * np.tanh(candidate)
-        self._hidden = _sigmoid(out) * np.tanh(self._cell)
-        return self._hidden
+    def _reflect(self, room: "_Room") -> np.ndarray:
+        weights, bias = self._core
+        return np.maximum(room.inputs @ weights + bias, 0.0)
+
+    def _remember(self, room: "_Room") -> np.ndarray:
+        """Advances the LSTM and returns its outputs f32[E, U].
+
+        The gates' weights are halved where a sigmoid follows, so that one tanh serves all four:
+        sigmoid(x) = ½ (tanh(½ x) + 1).
+        """
+        weights, bias = self._core
+        gates = room.inputs @ weights
+        gates += bias
+        np.tanh(gates, out=gates)
+        units = self.network.num_units
+        candidate = gates[:, 2 * units : 3 * units].copy()
+        gates += 1.0
+        gates *= 0.5
+        room.cell *= gates[:, units : 2 * units]
+        candidate *= gates[:, :units]
+        room.cell += candidate
+        np.multiply(gates[:, 3 * units :], np.tanh(room.cell), out=room.memory)
+        return room.memory
+
+
+class _Room:
+    """What E lifetimes remember, and the arrays that each step writes over: nothing grows with the steps."""
+
+    def __init__(self, spec: TaskSpec, network: HistoryNetConfig, num_envs: int):
+        height, width, planes = spec.observation_shape
+        units = network.num_units if network.history == "lstm" else 0
+        num_told = 2 + (spec.num_actions if network.sees_action else 0)
+        self.rows = np.arange(num_envs)
+        self.padded = np.zeros((num_envs, height + 2, width + 2, planes), np.float32)
+        self.image = self.padded[:, 1:-1, 1:-1]
+        self.windows = sliding_window_view(self.padded, (3, 3), axis=(1, 2)).transpose(0, 1, 2, 4, 5, 3)
+        self.patches = np.zeros(self.windows.shape, np.float32)  # f32[E, H, W, 3, 3, C]
+        self.convolved = np.zeros((num_envs * height * width, network.num_filters), np.float32)
+        self.inputs = np.zeros((num_envs, network.num_hidden + num_told + units), np.float32)
+        self.features, self.told, self.memory = np.split(
+            self.inputs, [network.num_hidden, network.num_hidden + num_told], axis=1
+        )
+        self.cell = np.zeros((num_envs, units), np.float32)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def enter_arrival(self, arrival: np.ndarray) -> None:
+        if arrival.shape != self.image.shape:
+            raise ValueError(f"arrival must have shape {self.image.shape}, not {arrival.shape}")
+        self.image[...] = arrival
 
 
 def load_reward(name_or_path: str | Path) -> NumpyReward:
@@ -87,12 +164,18 @@ def load_reward(name_or_path: str | Path) -> NumpyReward:
     return NumpyReward(open_reward(name_or_path))
 
 
+def _stack_core(artefact: Artefact) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the core's weights on [features, told, memory] and its bias; of an LSTM, halved before sigmoids."""
+    core = artefact.params["core"]
+    if artefact.network.history == "none":
+        return core["w"], core["b"]
+    half, whole = (np.full(artefact.network.num_units, scale, np.float32) for scale in (0.5, 1.0))
+    scales = np.concatenate([half, half, whole, half])  # input, forget, candidate, output
+    return np.concatenate([core["wx"], core["wh"]]) * scales, core["b"] * scales
+
+
 def _column(values: np.ndarray, num_envs: int, name: str) -> np.ndarray:
     column = np.asarray(values, np.float32)
     if column.shape != (num_envs,):
         raise ValueError(f"{name} must have shape ({num_envs},), not {column.shape}")
     return column
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 0.5 * (np.tanh(0.5 * x) + 1.0)

@@ -19,6 +19,7 @@ from gymnasium.vector.utils import batch_space
 from orexis.interop import forks
 from orexis.interop.environments import RENDER_MODES, check_options, draw, observation_space
 from orexis.interop.lives import Facts, Form, Life, programs
+from orexis.interop.paying import ACTIONS
 from orexis.tasks.actions import with_actions
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
@@ -48,6 +49,7 @@ class OrexisVectorEnv(VectorEnv):
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
         self.task: Any = with_actions(make_task(task, **options) if isinstance(task, str) else task, actions)
         self.num_envs = num_envs
+        self.metadata = {**self.metadata, ACTIONS: actions}
         self.render_mode = render_mode
         self.form: Form = observation
         self.single_observation_space = observation_space(self.task, observation)
