@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -97,7 +97,8 @@ class Evaluate:
     """Let fresh agents live under each source and compare what they collect."""
 
     sources: Positional[tuple[str, ...]]
-    """Shipped rewards (see orexis zoo list), run folders, reward folders, or: extrinsic-ep near-optimal random."""
+    """Shipped rewards (see orexis zoo list), run folders, reward folders, or any of:
+    extrinsic-ep extrinsic-life count icm near-optimal random."""
     task: str | None = None
     """Default: the task that the rewards were learned on."""
     lifetimes: int = 256
@@ -108,6 +109,12 @@ class Evaluate:
     """Where to write the summary."""
     csv: Path | None = None
     """Where to write a row for each source, lifetime and episode."""
+    trace: Path | None = None
+    """Where to write every step, as NPZ."""
+    cache: Path | None = None
+    """Folder of tables to reuse and to add to; default in your cache folder."""
+    fresh: bool = False
+    """Live again, whatever the cache holds."""
 
     def run(self) -> int:
         if not self.sources:
@@ -119,19 +126,30 @@ class Evaluate:
         for source in self.sources:
             check_source_name(source)
         check_numbers(self.lifetimes, self.seed)
-        _require_file_places(self.json, self.csv)
+        _require_file_places(self.json, self.csv, self.trace)
+        _require_folder_place(self.cache, "--cache")
         from orexis.runs.platform import prepare_jax
 
         prepare_jax()
-        from orexis.runs.evaluate import as_json, evaluate, write_csv
+        from orexis.runs.cache import default_folder
+        from orexis.runs.evaluate import Plan, evaluate_all, settle
         from orexis.runs.files import write_json
+        from orexis.runs.progress import progress_bars
+        from orexis.runs.scores import as_json, write_csv, write_trace
         from orexis.runs.tables import print_summary
 
-        tables = evaluate(list(self.sources), self.task, self.lifetimes, self.seed, _say, self.actions)
+        names = list(self.sources)
+        setting = settle(names, self.task, self.actions)
+        cache = None if self.fresh else self.cache or default_folder()
+        with progress_bars(setting.task_name, self.lifetimes) as tell:
+            plan = Plan(self.lifetimes, self.seed, self.trace is not None, cache, tell)
+            tables, traces = evaluate_all(names, setting, plan)
         if self.json is not None:
             write_json(self.json, {**as_json(tables), "actions": self.actions})
         if self.csv is not None:
             write_csv(self.csv, tables)
+        if self.trace is not None:
+            write_trace(self.trace, traces)
         print_summary(tables)
         return OK
 
@@ -147,8 +165,7 @@ class Demo:
     def run(self) -> int:
         if self.updates < 1:
             raise UsageError(f"--updates must be at least 1, not {self.updates}")
-        if self.out.exists() and not self.out.is_dir():
-            raise UsageError(f"--out {self.out} is a file; name a folder")
+        _require_folder_place(self.out, "--out")
         check_numbers(1, self.seed)
         from orexis.runs.platform import prepare_jax
 
@@ -384,6 +401,11 @@ def _require_file_places(*paths: Path | None) -> None:
             raise UsageError(f"cannot write {path}: it or its folder is read-only")
 
 
+def _require_folder_place(path: Path | None, option: str) -> None:
+    if path is not None and path.exists() and not path.is_dir():
+        raise UsageError(f"{option} {path} is a file; name a folder")
+
+
 def _require_task(name: str) -> None:
     """Raises UsageError if `name` can be no task; a task of the user's own is also looked for in the current folder."""
     try:
@@ -401,6 +423,3 @@ def _replace(config, **changes):
 
 def _file_name(task: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in task)
-
-
-_say: Callable[[str], None] = lambda message: print(message, file=sys.stderr)  # noqa: E731

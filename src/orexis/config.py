@@ -116,6 +116,31 @@ class AgentConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class CuriosityConfig:
+    """The networks of ICM, which learn within a lifetime."""
+
+    num_filters: int = 8
+    num_features: int = 32
+    num_hidden: int = 32
+    learning_rate: float = 1e-3  # Adam
+
+    def __post_init__(self) -> None:
+        _positive(self, "num_filters", "num_features", "num_hidden", "learning_rate")
+
+
+@dataclasses.dataclass(frozen=True)
+class BonusConfig:
+    """What the hand-made bonuses weigh beside the extrinsic reward; swept for each task, see `orexis sweep`."""
+
+    count_scale: float = 0.1
+    icm_scale: float = 0.1
+    curiosity: CuriosityConfig = dataclasses.field(default_factory=CuriosityConfig)
+
+    def __post_init__(self) -> None:
+        _not_negative(self, "count_scale", "icm_scale")
+
+
+@dataclasses.dataclass(frozen=True)
 class Schedule:
     """From `start` to `end`, geometrically, over the updates `begin` to `begin + updates` (absolute)."""
 

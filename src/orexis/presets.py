@@ -5,7 +5,7 @@ A preset is a value; change one with `dataclasses.replace`, or on the command li
 
 import re
 
-from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
+from orexis.config import AgentConfig, BonusConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
 
 RANDOM_ABC = MetaConfig(
     outer=OuterConfig(
@@ -41,6 +41,15 @@ PRESETS: dict[str, MetaConfig] = {
 def preset(task: str) -> MetaConfig:
     """Returns the settings for the task called `task`; a task of your own starts from Random ABC's."""
     return PRESETS.get(task, RANDOM_ABC)
+
+
+BONUSES: dict[str, BonusConfig] = {}
+"""The scales of the hand-made bonuses, chosen for each task by the sweeps in results/sweeps."""
+
+
+def bonus(task: str) -> BonusConfig:
+    """Returns what the bonuses of `count` and `icm` weigh on the task called `task`."""
+    return BONUSES.get(task, BonusConfig())
 
 
 _USER_TASK = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

@@ -22,7 +22,7 @@ NUM_EVALUATED = 512
 def evaluate(task, agent, source, params) -> np.ndarray:
     """Returns f32[lifetimes, episodes], the returns of fresh agents paid by `source`."""
     mesh = make_mesh(jax.devices()[:1])
-    _, episodes = live_many(task, agent, (), source, params, 1, NUM_EVALUATED, mesh, chunk=NUM_EVALUATED)
+    _, episodes, _ = live_many(task, agent, (), source, params, 1, NUM_EVALUATED, mesh, chunk=NUM_EVALUATED)
     return np.asarray(episodes.extrinsic)
 
 

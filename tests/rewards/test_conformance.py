@@ -7,18 +7,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from orexis.config import CuriosityConfig
 from orexis.rewards.base import Returns
+from orexis.rewards.count import Count
 from orexis.rewards.extrinsic import Extrinsic
+from orexis.rewards.icm import Icm
 from orexis.rewards.learned import LearnedReward
+from orexis.tasks.probes import Bandit
+from orexis.types import Rollout
 from tests.instances import HISTORY_NET, random_rollout, small_task
 
 SPEC = small_task().spec
+HASHED = Count(Bandit(), scale=0.5, num_buckets=64)  # a task that lists no observations
+CURIOSITY = CuriosityConfig(num_filters=2, num_features=4, num_hidden=5)
 SOURCES = {
     "learned": LearnedReward(SPEC, HISTORY_NET),
     "learned, feed-forward": LearnedReward(SPEC, dataclasses.replace(HISTORY_NET, history="none")),
     "learned, blind to actions": LearnedReward(SPEC, dataclasses.replace(HISTORY_NET, sees_action=False)),
     "extrinsic-ep": Extrinsic(),
     "extrinsic-life": Extrinsic(Returns(discount=0.99, through_episodes=True)),
+    "count, exact": Count(small_task(), scale=0.5),
+    "count, hashed": HASHED,
+    "icm": Icm(SPEC, CURIOSITY, scale=0.5),
 }
 BATCH, LENGTH = 3, 4
 
@@ -47,6 +57,28 @@ def test_a_source_pays_a_batch_of_rollouts_and_keeps_its_states_form(name: str):
     )
     assert isinstance(source.returns, Returns)
     assert hash(source) == hash(dataclasses.replace(source))  # compiled programs are found again by it
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name != "icm"])  # which learns once a rollout
+def test_a_source_pays_the_same_in_one_piece_as_in_two(name: str):
+    source = SOURCES[name]
+    params = source.init(jax.random.key(0))
+    state = source.begin(params, jax.random.key(1))
+    whole = random_rollout(0, LENGTH, SPEC)
+    first, second = cut(whole, 0, 2), cut(whole, 2, LENGTH)
+    rewards, _ = source.unroll(params, state, whole)
+    rewards_first, state = source.unroll(params, state, first)
+    rewards_second, _ = source.unroll(params, state, second)
+    np.testing.assert_allclose(np.concatenate([rewards_first, rewards_second]), rewards, rtol=1e-5)
+
+
+def cut(rollout: Rollout, begin: int, end: int) -> Rollout:
+    """Returns steps begin..end−1 of a rollout."""
+    pieces = {
+        field.name: getattr(rollout, field.name)[begin : end + (field.name in ("observation", "value"))]
+        for field in dataclasses.fields(rollout)
+    }
+    return Rollout(**pieces)
 
 
 @pytest.mark.parametrize("name", ["extrinsic-ep", "extrinsic-life"])

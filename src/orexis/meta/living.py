@@ -5,6 +5,7 @@ the same theta and the same dice whatever the batch, the device or the reward so
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, cast
 
 import jax
@@ -16,8 +17,10 @@ from orexis.agents.base import Agent
 from orexis.meta.rollout import collect
 from orexis.rewards.base import RewardSource
 from orexis.tasks.base import Task, begin_world
-from orexis.types import PyTree, Rollout, Steps, record
+from orexis.tasks.tabled import find_rows, has_table, table_of
+from orexis.types import PyTree, Rollout, Steps, World, record
 
+FIRST_ROUND = 4  # a lifetime's keys before it are spent on its birth
 EVALUATION_STREAM = 0x0E7A1  # apart from the slots of training, which count from zero
 
 
@@ -54,6 +57,50 @@ def record_rollout(table: Episodes, rollout: Rollout, steps: Steps, rewards: jax
     )
 
 
+@record
+class Trace:
+    """One row for each step of a lifetime, S = the most that it can have; -1 and 0 fill up after its end."""
+
+    episode: jax.Array  # i32[S]    -1 after the lifetime's end
+    action: jax.Array  # i32[S]
+    arrival: jax.Array  # i32[S]    row of the task's table of observations; -1 if it has none
+    extrinsic: jax.Array  # f32[S]
+    intrinsic: jax.Array  # f32[S]
+    entropy: jax.Array  # f32[S]
+
+    @classmethod
+    def empty(cls, num_steps: int) -> "Trace":
+        nothing, zeros = -jnp.ones(num_steps, jnp.int32), jnp.zeros(num_steps)
+        return cls(nothing, nothing, nothing, zeros, zeros, zeros)
+
+
+def record_steps(trace: Trace, task: Task, rollout: Rollout, steps: Steps, rewards: jax.Array, begin: jax.Array):
+    """Returns `trace` with a rollout's T steps written from row `begin` on."""
+    lived = rollout.in_lifetime > 0
+    rows = find_rows(table_of(task), rollout.arrival) if has_table(task) else -jnp.ones_like(rollout.action)
+    values = Trace(steps.episode, rollout.action, rows, rollout.reward, rewards, steps.entropy)
+
+    def write(column: jax.Array, new: jax.Array) -> jax.Array:
+        nothing = jnp.zeros((), column.dtype) - (column.dtype == jnp.int32)
+        kept = jnp.where(lived, new, nothing).astype(column.dtype)
+        return jax.lax.dynamic_update_slice(column, kept, (begin,))
+
+    return jax.tree.map(write, trace, values)
+
+
+@record
+class Life:
+    """A lifetime between two updates of its agent."""
+
+    agent: PyTree
+    source: PyTree
+    world: World
+    rollout: Rollout  # not yet paid
+    steps: Steps
+    episodes: Episodes
+    trace: Trace | tuple[()]  # () where nobody asked for one
+
+
 def live_batch(
     task: Task,
     agent: Agent,
@@ -62,42 +109,46 @@ def live_batch(
     params: PyTree,
     seed: int | jax.Array,
     numbers: jax.Array,
-) -> tuple[PyTree, Episodes, PyTree]:
-    """Returns the task params, the episodes and the final agents of the lifetimes `numbers` (i32[B]) of `seed`.
+    traced: bool = False,
+) -> Life:
+    """Returns the lifetimes `numbers` (i32[B]) of `seed` as they ended.
 
     Pay, learn, act, until every lifetime of the batch has ended; a rollout pays for one update.
     """
     base = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
     keys = jax.vmap(lambda number: jax.random.fold_in(base, number))(numbers)
+    length = agent.rollout_length
+    most_rollouts = -(-task.spec.episodes_per_lifetime * task.spec.time_limit // length)
 
-    def begin(key: jax.Array):
-        key_world, key_agent, key_source, key_first = (jax.random.fold_in(key, stream) for stream in range(4))
+    def begin(key: jax.Array) -> Life:
+        key_world, key_agent, key_source, key_first = (jax.random.fold_in(key, stream) for stream in range(FIRST_ROUND))
         world = begin_world(task, key_world, jnp.zeros((), jnp.int32))
         agent_state = agent.init(key_agent, learned)
         agent_state, world, rollout, steps = collect(task, agent, agent_state, world, key_first)
         table = Episodes.empty(task.spec.episodes_per_lifetime)
-        return agent_state, source.begin(params, key_source), world, rollout, steps, table
+        trace = Trace.empty(most_rollouts * length) if traced else ()
+        return Life(agent_state, source.begin(params, key_source), world, rollout, steps, table, trace)
 
-    def advance(key: jax.Array, life):
-        agent_state, source_state, world, rollout, steps, table = life
-        rewards, source_state = source.unroll(params, source_state, rollout)
-        table = record_rollout(table, rollout, steps, rewards)
-        agent_state = agent.update(agent_state, rollout, rewards, source.returns)
-        agent_state, world, rollout, steps = collect(task, agent, agent_state, world, key)
-        return agent_state, source_state, world, rollout, steps, table
+    def advance(key: jax.Array, life: Life, age: jax.Array) -> Life:
+        rewards, source_state = source.unroll(params, life.source, life.rollout)
+        episodes = record_rollout(life.episodes, life.rollout, life.steps, rewards)
+        trace = life.trace
+        if isinstance(trace, Trace):
+            trace = record_steps(trace, task, life.rollout, life.steps, rewards, age * length)
+        agent_state = agent.update(life.agent, life.rollout, rewards, source.returns)
+        agent_state, world, rollout, steps = collect(task, agent, agent_state, life.world, key)
+        return Life(agent_state, source_state, world, rollout, steps, episodes, trace)
 
-    def advance_all(carry):
-        lives, round_number = carry
-        round_keys = jax.vmap(lambda key: jax.random.fold_in(key, round_number))(keys)
-        return jax.vmap(advance)(round_keys, lives), round_number + 1
+    def advance_all(carry: tuple[Life, jax.Array]) -> tuple[Life, jax.Array]:
+        lives, age = carry
+        round_keys = jax.vmap(lambda key: jax.random.fold_in(key, FIRST_ROUND + age))(keys)
+        return jax.vmap(advance, in_axes=(0, 0, None))(round_keys, lives, age), age + 1
 
-    def anyone_alive(carry) -> jax.Array:
-        (_, _, _, rollout, _, _), _ = carry
-        return jnp.any(rollout.in_lifetime[:, 0] > 0)
+    def anyone_alive(carry: tuple[Life, jax.Array]) -> jax.Array:
+        return jnp.any(carry[0].rollout.in_lifetime[:, 0] > 0)
 
-    lives, _ = jax.lax.while_loop(anyone_alive, advance_all, (jax.vmap(begin)(keys), jnp.int32(4)))
-    agent_state, _, world, _, _, table = lives
-    return world.params, table, agent_state
+    lives, _ = jax.lax.while_loop(anyone_alive, advance_all, (jax.vmap(begin)(keys), jnp.int32(0)))
+    return lives
 
 
 def live_many(
@@ -110,27 +161,34 @@ def live_many(
     num_lifetimes: int,
     mesh: Mesh,
     chunk: int = 16,
-) -> tuple[PyTree, Episodes]:
-    """Returns task params and episodes of lifetimes 0..num_lifetimes−1, chunk by chunk on every device.
+    traced: bool = False,
+    tell: Callable[[int], None] = lambda num_done: None,
+) -> tuple[PyTree, Episodes, Trace | tuple[()]]:
+    """Returns task params, episodes and traces of lifetimes 0..num_lifetimes−1 as NumPy arrays.
 
-    The program is compiled once for each task, agent, source and mesh, whatever the parameters and the seed.
+    A chunk at a time on every device; `tell` hears how many have ended. The program is compiled once for each task,
+    agent, source and mesh, whatever the parameters and the seed.
     """
-    num_rounds = -(-num_lifetimes // (chunk * mesh.size))
-    numbers = np.arange(num_rounds * chunk * mesh.size, dtype=np.int32).reshape(-1, chunk)
-    compiled = _compiled(*cast(Any, (task, agent, source, mesh)))
-    result = compiled(numbers, np.uint32(seed), learned, params)
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:num_lifetimes], result)
+    at_once = chunk * mesh.size
+    compiled = _compiled(*cast(Any, (task, agent, source, mesh, traced)))
+    pieces = []
+    for begin in range(0, num_lifetimes, at_once):
+        numbers = np.arange(begin, begin + at_once, dtype=np.int32).reshape(mesh.size, chunk)
+        pieces.append(jax.device_get(compiled(numbers, np.uint32(seed), learned, params)))
+        tell(min(begin + at_once, num_lifetimes))
+    return jax.tree.map(lambda *xs: np.concatenate([x.reshape(-1, *x.shape[2:]) for x in xs])[:num_lifetimes], *pieces)
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(task: Any, agent: Any, source: Any, mesh: Mesh):
-    """Returns the jitted `(numbers[R, chunk], seed, learned, params) -> (task params, episodes)`, rounds sharded."""
+def _compiled(task: Any, agent: Any, source: Any, mesh: Mesh, traced: bool):
+    """Returns the jitted `(numbers[devices, chunk], seed, learned, params) -> (task params, episodes, trace)`."""
 
     def live_shard(numbers: jax.Array, seed: jax.Array, learned: PyTree, params: PyTree):
-        return jax.lax.map(lambda n: live_batch(task, agent, learned, source, params, seed, n)[:2], numbers)
+        lives = live_batch(task, agent, learned, source, params, seed, numbers[0], traced)
+        return jax.tree.map(lambda x: x[None], (lives.world.params, lives.episodes, lives.trace))
 
-    rounds = PartitionSpec(mesh.axis_names[0])
+    devices = PartitionSpec(mesh.axis_names[0])
     same = PartitionSpec()
     return jax.jit(
-        jax.shard_map(live_shard, mesh=mesh, in_specs=(rounds, same, same, same), out_specs=rounds, check_vma=False)
+        jax.shard_map(live_shard, mesh=mesh, in_specs=(devices, same, same, same), out_specs=devices, check_vma=False)
     )

@@ -20,8 +20,9 @@ from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
 from orexis.runs.demo_report import OPTIMUM, Results, compose_report, verdict
 from orexis.runs.errors import OK, BadDataError, UsageError, check_numbers
-from orexis.runs.evaluate import as_json, evaluate, write_csv
+from orexis.runs.evaluate import evaluate
 from orexis.runs.files import write_json
+from orexis.runs.scores import as_json, write_csv
 from orexis.runs.tables import print_summary
 from orexis.runs.train import train
 from orexis.runs.walks import walk_table

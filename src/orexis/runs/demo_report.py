@@ -11,8 +11,8 @@ from orexis.figures.palette import display_names
 from orexis.figures.report import ReportTable, Section, build_report
 from orexis.figures.table import SourceTable
 from orexis.figures.walks import WalkTable, panel_title, walks_in_words
-from orexis.runs.evaluate import summarise
 from orexis.runs.platform import versions
+from orexis.runs.scores import summarise
 from orexis.statistics import bootstrap_interval
 
 OPTIMUM = 19 / 48  # of an episode, knowing the task: the mean of the larger of A and C

@@ -4,23 +4,20 @@ A source is a pair of an agent and a reward source. Every source meets the same 
 same tasks, the same initial thetas, the same dice.
 """
 
-import csv
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import jax
 import numpy as np
 
 from orexis.config import AgentConfig, MetaConfig, from_json
 from orexis.figures.table import SourceTable
 from orexis.meta.engine import make_mesh
-from orexis.meta.living import live_many
-from orexis.presets import preset
+from orexis.meta.living import Trace, live_many
+from orexis.presets import bonus, preset
+from orexis.runs.cache import key_of, load, save
 from orexis.runs.errors import BadDataError, UsageError, check_numbers
 from orexis.runs.sources import SOURCES, Setting, find_artefact, make_source
-from orexis.statistics import bootstrap_interval, interquartile_mean
 from orexis.tasks.actions import with_actions
 from orexis.tasks.registry import TASKS, make_task
 from orexis.zoo.artefact import Artefact
@@ -44,26 +41,72 @@ def settle_task(names: list[str], task_name: str | None) -> tuple[str, AgentConf
     return task_name, chosen
 
 
-def evaluate_source(name: str, setting: Setting, num_lifetimes: int, seed: int) -> SourceTable:
-    """Returns the table of one source on `num_lifetimes` fresh lifetimes."""
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How many lifetimes to live, which ones, and what to keep of them."""
+
+    num_lifetimes: int = 256
+    seed: int = 0
+    traced: bool = False  # keep every step; such a run is not read from the cache
+    cache: Path | None = None  # a folder of tables, see `orexis.runs.cache`
+    tell: Callable[[str, int], None] = lambda source, num_done: None  # hears of the progress, first of zero
+
+
+def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTable, Trace | tuple[()]]:
+    """Returns the table of one source on fresh lifetimes, and their steps if the plan asks for them."""
     source, task = make_source(name, setting), setting.task
-    params, episodes = jax.device_get(
-        live_many(task, source.agent, (), source.reward, source.params, seed, num_lifetimes, make_mesh())
+    plan.tell(name, 0)
+    key = key_of(name, setting, plan.num_lifetimes, plan.seed) if plan.cache else None
+    known = load(plan.cache, key, name) if plan.cache and key and not plan.traced else None
+    if known is not None:
+        plan.tell(name, plan.num_lifetimes)
+        return known, ()
+    params, episodes, trace = live_many(
+        task,
+        source.agent,
+        (),
+        source.reward,
+        source.params,
+        plan.seed,
+        plan.num_lifetimes,
+        make_mesh(),
+        traced=plan.traced,
+        tell=lambda num_done: plan.tell(name, num_done),
     )
     fields = dataclasses.fields(params) if dataclasses.is_dataclass(params) else ()
-    named_params = {field.name: getattr(params, field.name) for field in fields}
-    return SourceTable(
+    table = SourceTable(
         source=name,
         task=setting.task_name,
-        seed=seed,
-        extrinsic=episodes.extrinsic,
-        intrinsic=episodes.intrinsic,
-        length=episodes.length,
-        entropy=episodes.entropy / np.maximum(episodes.length, 1),
-        outcome=episodes.outcome,
+        seed=plan.seed,
+        extrinsic=np.asarray(episodes.extrinsic),
+        intrinsic=np.asarray(episodes.intrinsic),
+        length=np.asarray(episodes.length),
+        entropy=np.asarray(episodes.entropy) / np.maximum(episodes.length, 1),
+        outcome=np.asarray(episodes.outcome),
         outcomes=tuple(getattr(task, "outcomes", ())),
-        task_params=named_params,
+        task_params={field.name: getattr(params, field.name) for field in fields},
     )
+    if plan.cache and key:
+        save(plan.cache, key, table)
+    return table, trace
+
+
+def settle(names: list[str], task_name: str | None, actions: str = "normal") -> Setting:
+    """Returns where the sources called are to live. Raises CommandError where they do not go together."""
+    task_name, agent_config = settle_task(names, task_name)
+    try:
+        task = with_actions(make_task(task_name), actions)
+    except ValueError as error:
+        raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
+    return Setting(task_name, task, agent_config, bonus(task_name), actions=actions)
+
+
+def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[SourceTable], dict[str, Trace]]:
+    """Returns a table for each source called, all on the same lifetimes, and their steps if the plan asks for them."""
+    check_numbers(plan.num_lifetimes, plan.seed)
+    results = [evaluate_source(name, setting, plan) for name in names]
+    traces = {table.source: trace for table, trace in results if isinstance(trace, Trace)}
+    return [table for table, _ in results], traces
 
 
 def evaluate(
@@ -74,78 +117,14 @@ def evaluate(
     say: Callable[[str], None] = lambda message: None,
     actions: str = "normal",
 ) -> list[SourceTable]:
-    """Returns a table for each source called, all on the same lifetimes."""
-    check_numbers(num_lifetimes, seed)
-    task_name, agent_config = settle_task(names, task_name)
-    try:
-        task = with_actions(make_task(task_name), actions)
-    except ValueError as error:
-        raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
-    setting = Setting(task_name, task, agent_config, actions=actions)
-    tables = []
-    for name in names:
-        say(f"evaluating {name}: {num_lifetimes} lifetimes of {task_name}")
-        tables.append(evaluate_source(name, setting, num_lifetimes, seed))
-    return tables
+    """Returns a table for each source called, all on the same lifetimes; nothing is cached."""
+    setting = settle(names, task_name, actions)
 
+    def tell(source: str, num_done: int) -> None:
+        if num_done == 0:
+            say(f"evaluating {source}: {num_lifetimes} lifetimes of {setting.task_name}")
 
-def summarise(table: SourceTable) -> dict[str, Any]:
-    """Returns one source's part of the JSON: the mean of each episode, of the lifetime, with 95 % intervals."""
-    lifetime = table.extrinsic.sum(axis=1, dtype=np.float64)
-    low, high = bootstrap_interval(table.extrinsic)
-    lifetime_low, lifetime_high = bootstrap_interval(lifetime)
-    mean_low, mean_high = bootstrap_interval(table.extrinsic.mean(axis=1))
-    tail = table.extrinsic[:, -10:].mean(axis=1)
-    tail_low, tail_high = bootstrap_interval(tail)
-    return {
-        "n": len(lifetime),
-        "episode_return": [float(x) for x in table.extrinsic.mean(axis=0)],
-        "ci95": [[float(a), float(b)] for a, b in zip(low, high, strict=True)],
-        "lifetime_return": {
-            "mean": float(lifetime.mean()),
-            "iqm": interquartile_mean(lifetime),
-            "ci95": [float(lifetime_low), float(lifetime_high)],
-        },
-        "mean_episode_return": {
-            "mean": float(table.extrinsic.mean()),
-            "ci95": [float(mean_low), float(mean_high)],
-        },
-        "last_ten_episodes": {"mean": float(tail.mean()), "ci95": [float(tail_low), float(tail_high)]},
-    }
-
-
-def as_json(tables: list[SourceTable]) -> dict[str, Any]:
-    """Returns the JSON document of an evaluation."""
-    return {
-        "task": tables[0].task,
-        "seed": tables[0].seed,
-        "sources": {table.source: summarise(table) for table in tables},
-    }
-
-
-def write_csv(path: Path, tables: list[SourceTable]) -> None:
-    """Writes a row for each source, lifetime and episode."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        header = "source seed lifetime episode extrinsic_return intrinsic_return length policy_entropy outcome"
-        writer.writerow(header.split())
-        for table in tables:
-            for (lifetime, episode), extrinsic in np.ndenumerate(table.extrinsic):
-                at = (lifetime, episode)
-                ending = table.outcome[at]
-                writer.writerow(
-                    [
-                        table.source,
-                        table.seed,
-                        lifetime,
-                        episode,
-                        f"{extrinsic:.6g}",
-                        f"{table.intrinsic[at]:.6g}",
-                        int(table.length[at]),
-                        f"{table.entropy[at]:.6g}",
-                        table.outcomes[ending] if ending >= 0 else "",
-                    ]
-                )
+    return evaluate_all(names, setting, Plan(num_lifetimes, seed, tell=tell))[0]
 
 
 def _agent_config(artefact: Artefact, name: str) -> AgentConfig:

@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from orexis.config import AgentConfig
+from orexis.config import AgentConfig, BonusConfig
+from orexis.presets import preset
 from orexis.runs.errors import BadDataError, UsageError
 from orexis.zoo.artefact import Artefact, DamagedError
 from orexis.zoo.shelf import open_reward, shipped_names
@@ -36,6 +37,7 @@ class Setting:
     task_name: str
     task: "Task"
     config: AgentConfig  # of the agent that learns
+    bonus: BonusConfig = BonusConfig()
     agent: str = "actor-critic"  # one of `AGENTS`: who learns
     actions: str = "normal"  # the action space that `task` was given, see `orexis.tasks.actions`
 
@@ -60,6 +62,26 @@ def _extrinsic_ep(setting: Setting) -> Source:
     return Source(setting.learner(), Extrinsic())
 
 
+def _extrinsic_life(setting: Setting) -> Source:
+    from orexis.rewards.base import Returns
+    from orexis.rewards.extrinsic import Extrinsic
+
+    lifetime_discount = preset(setting.task_name).outer.discount
+    return Source(setting.learner(), Extrinsic(Returns(discount=lifetime_discount, through_episodes=True)))
+
+
+def _count(setting: Setting) -> Source:
+    from orexis.rewards.count import Count
+
+    return Source(setting.learner(), Count(setting.task, setting.bonus.count_scale))
+
+
+def _icm(setting: Setting) -> Source:
+    from orexis.rewards.icm import Icm
+
+    return Source(setting.learner(), Icm(setting.task.spec, setting.bonus.curiosity, setting.bonus.icm_scale))
+
+
 def _random(setting: Setting) -> Source:
     from orexis.agents.scripted import RandomAgent
     from orexis.rewards.extrinsic import Extrinsic
@@ -79,6 +101,9 @@ def _near_optimal(setting: Setting) -> Source:
 
 SOURCES: dict[str, Callable[[Setting], Source]] = {
     "extrinsic-ep": _extrinsic_ep,
+    "extrinsic-life": _extrinsic_life,
+    "count": _count,
+    "icm": _icm,
     "random": _random,
     "near-optimal": _near_optimal,
 }

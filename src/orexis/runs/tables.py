@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from orexis.figures.table import SourceTable
-from orexis.runs.evaluate import summarise
+from orexis.runs.scores import summarise
 
 
 def print_summary(tables: Sequence[SourceTable]) -> None:

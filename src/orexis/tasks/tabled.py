@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from orexis.config import TaskSpec
@@ -13,6 +14,18 @@ from orexis.types import PyTree
 def has_table(task: Task) -> bool:
     """Returns whether `task` can list its observations, see `orexis.tasks.base.Task`."""
     return hasattr(task, "observation_table") and hasattr(task, "observation_index")
+
+
+def table_of(task: Task) -> np.ndarray:
+    """Returns all that `task` can show, f32[S, H, W, C]; for a task that `has_table`."""
+    return task.observation_table()  # type: ignore[attr-defined]
+
+
+def find_rows(table: np.ndarray, observations: jax.Array) -> jax.Array:
+    """Returns i32[T], the row of the table f32[S, H, W, C] that equals each of the observations f32[T, H, W, C]."""
+    rows = jnp.asarray(table)
+    same = jax.vmap(lambda observation: jnp.all(rows == observation, axis=(1, 2, 3)))(observations)
+    return jnp.argmax(same, axis=1).astype(jnp.int32)
 
 
 @dataclasses.dataclass(frozen=True)
