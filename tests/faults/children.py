@@ -12,17 +12,21 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import jax
 import numpy as np
 
+from orexis.config import RunConfig
 from orexis.interop.forks import jax_has_started
-from orexis.runs import checkpoint, files
+from orexis.runs import checkpoint, files, loop
 from orexis.runs.errors import BadDataError, CommandError
 from orexis.runs.folder import claimed
+from orexis.runs.platform import prepare_jax
 from orexis.runs.train import train
 from orexis.zoo.artefact import DamagedError, read_artefact
 from tests.faults.disk import Recorder
+from tests.faults.frozen import freeze, thaw
 from tests.runs.tiny import TINY, with_updates
 from tests.zoo.rewards import write_reward
 
@@ -91,11 +95,39 @@ def _no_warning(message: str) -> None:
 
 def train_tiny(run_dir: Path, updates: int) -> None:
     """Trains the tiny run for real, saving every second update, and ends with its exit code."""
+    _set_flags()
+    _train(run_dir, with_updates(updates, checkpoint_every=2, log_every=3))
+
+
+def freeze_run(config: RunConfig, program: Path) -> None:
+    """Compiles the program of a run into the file `program`."""
+    _set_flags()
+    prepare_jax(1)
+    jax.config.update("jax_enable_compilation_cache", False)  # what comes out of the cache cannot be kept once more
+    freeze(config, program)
+
+
+def train_frozen(program: Path, run_dir: Path, config: RunConfig) -> None:
+    """Trains with a program that `freeze_run` wrote, everything else for real, and ends with the exit code."""
+    _set_flags()
+    loop.make_engine = lambda config: thaw(config, program)
+    _train(run_dir, config)
+
+
+def train_frozen_and_keep_all(program: Path, run_dir: Path, config: RunConfig) -> None:
+    """The same, and no checkpoint is pruned."""
+    checkpoint.KEEP = config.updates
+    train_frozen(program, run_dir, config)
+
+
+def _set_flags() -> None:
     os.environ["XLA_FLAGS"] = " ".join(FLAGS)
-    jax.config.update("jax_compilation_cache_dir", str(CACHE))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    os.environ["XDG_CACHE_HOME"] = str(CACHE)
+
+
+def _train(run_dir: Path, config: RunConfig) -> NoReturn:
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
-        code = train(run_dir, with_updates(updates, checkpoint_every=2, log_every=3), resume=True, devices=1)
+        code = train(run_dir, config, resume=True, devices=1)
     os._exit(code)
 
 
@@ -212,3 +244,9 @@ def refuse_checkpoints(folders: list[Path]) -> None:
         except (DamagedError, BadDataError):
             continue
         raise AssertionError(f"{folder} was read")
+
+
+def send(process: multiprocessing.Process, number: signal.Signals) -> None:
+    """Sends a signal to a child, if it is still there."""
+    if process.pid is not None and process.is_alive():
+        os.kill(process.pid, number)

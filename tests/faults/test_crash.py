@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -75,11 +76,12 @@ def test_the_shim_sees_a_save(operations):
     assert {"mkdir", "unlink", "rmdir", "open"} <= counts.keys()
 
 
-def test_a_crash_at_every_file_operation_leaves_the_old_or_the_new(base, operations, tmp_path):
+def test_a_crash_at_every_file_operation_leaves_the_old_or_the_new(base, operations, tmp_path, trials):
     outcomes = []
     for number in range(1, len(operations) + 1):
         run_dir = Path(shutil.copytree(base, tmp_path / f"crash{number}"))
         assert children.run(children.crash_at, run_dir, STEP, number) == children.CRASHED
+        trials()
         outcomes.append((loaded_step(run_dir), reward_step(run_dir)))
         go_on(run_dir)
         shutil.rmtree(run_dir)
@@ -87,12 +89,13 @@ def test_a_crash_at_every_file_operation_leaves_the_old_or_the_new(base, operati
     assert set(outcomes) == {(2, 2), (3, 2), (3, 3)}
 
 
-def test_a_crash_where_names_cannot_be_exchanged_never_costs_a_checkpoint(base, operations, tmp_path):
+def test_a_crash_where_names_cannot_be_exchanged_never_costs_a_checkpoint(base, operations, tmp_path, trials):
     missing = 0
     for number in range(1, len(operations) + 4):
         run_dir = Path(shutil.copytree(base, tmp_path / f"crash{number}"))
         if children.run(children.crash_at_without_exchange, run_dir, STEP, number) != children.CRASHED:
             break
+        trials()
         assert loaded_step(run_dir) in (2, 3)
         if (run_dir / "reward").exists():
             assert reward_step(run_dir) in (2, 3)
@@ -104,7 +107,7 @@ def test_a_crash_where_names_cannot_be_exchanged_never_costs_a_checkpoint(base, 
     assert number > len(operations)
 
 
-def kill_while_saving(run_dir: Path, rounds: int, seed: int) -> list[int]:
+def kill_while_saving(run_dir: Path, rounds: int, seed: int, trial: Callable[[], None]) -> list[int]:
     """Starts and kills a process that saves as fast as it can; returns the newest step after each round."""
     dice = random.Random(seed)
     run_dir.mkdir()
@@ -119,19 +122,20 @@ def kill_while_saving(run_dir: Path, rounds: int, seed: int) -> list[int]:
         process.kill()
         process.join(60)
         assert process.exitcode == -signal.SIGKILL
+        trial()
         found.append(loaded_step(run_dir))
         assert reward_step(run_dir) <= found[-1]  # whole, of this step or an earlier one
     return found
 
 
-def test_kill_9_while_saving(tmp_path):
-    found = kill_while_saving(tmp_path / "run", rounds=12, seed=1)
+def test_kill_9_while_saving(tmp_path, trials):
+    found = kill_while_saving(tmp_path / "run", rounds=12, seed=1, trial=trials)
     assert found == sorted(set(found))  # every round got on
 
 
 @pytest.mark.slow
-def test_kill_9_while_saving_many_times(tmp_path):
-    found = kill_while_saving(tmp_path / "run", rounds=200, seed=2)
+def test_kill_9_while_saving_many_times(tmp_path, trials):
+    found = kill_while_saving(tmp_path / "run", rounds=200, seed=2, trial=trials)
     assert found == sorted(set(found))
 
 
@@ -147,7 +151,7 @@ def recorded(base, tmp_path_factory) -> tuple[Path, list[tuple]]:
 
 
 @pytest.mark.parametrize("kind", ["forgetful", "hasty", "journaled"])
-def test_a_power_cut_after_every_file_operation_leaves_the_old_or_the_new(recorded, tmp_path, kind):
+def test_a_power_cut_after_every_file_operation_leaves_the_old_or_the_new(recorded, tmp_path, kind, trials):
     run_dir, operations = recorded
     disk = Disk(run_dir, kind)
     outcomes = []
@@ -155,6 +159,7 @@ def test_a_power_cut_after_every_file_operation_leaves_the_old_or_the_new(record
         if number:
             disk.apply(operation)
         disk.leave(tmp_path / f"cut{number}")
+        trials()
         outcomes.append((loaded_step(tmp_path / f"cut{number}"), reward_step(tmp_path / f"cut{number}")))
         shutil.rmtree(tmp_path / f"cut{number}")
     assert outcomes == sorted(outcomes)

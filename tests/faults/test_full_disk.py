@@ -66,7 +66,7 @@ def fail_at_write(run_dir: Path, number: int) -> CommandError | None:
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_disk_that_is_full_from_any_write_on(tmp_path, straight, every: int):
+def test_a_disk_that_is_full_from_any_write_on(tmp_path, straight, every: int, trials):
     assert train(tmp_path / "base", with_updates(4), resume=False) == OK
     failures = 0
     for number in itertools.count(1, every):
@@ -75,6 +75,7 @@ def test_a_disk_that_is_full_from_any_write_on(tmp_path, straight, every: int):
         if error is None:
             break
         failures += 1
+        trials()
         assert "No space left on device" in str(error)
         assert_failed_well(error, run_dir, checkpoint.steps(run_dir / "checkpoints"))
         assert checkpoint.steps(run_dir / "checkpoints")[-1] in (4, 8, 12)

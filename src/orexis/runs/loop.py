@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable
@@ -87,8 +88,8 @@ class Progress:
         told = {"skipped_in_a_row": 0, **manifest}  # format 1 did not count them
         try:
             for name, kind in fields.items():
-                if type(told.get(name)) is not kind or told[name] < 0:
-                    raise ValueError(f"{name} must be {kind.__name__}, not {told.get(name)!r}")
+                if type(told.get(name)) is not kind or not 0 <= told[name] < math.inf:
+                    raise ValueError(f"{name} must be {kind.__name__} and not negative, not {told.get(name)!r}")
             totals = Totals(num_lifetimes, told.get("totals"))
         except ValueError as error:
             raise BadDataError(f"the manifest of step {manifest.get('step')} cannot be used: {error}") from error

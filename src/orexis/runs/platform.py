@@ -1,5 +1,6 @@
 """Sets JAX up for this machine, before its first use: one device a core, and a private compile cache."""
 
+import functools
 import os
 import platform
 from importlib import metadata
@@ -43,6 +44,7 @@ def prepare_jax(num_devices: int | None = None) -> None:
         return  # a home that cannot be written to costs a recompilation, nothing else
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Returns what a result depends on: the interpreter, the libraries, the machine."""
     names = ("orexis", "jax", "jaxlib", "optax", "numpy", "safetensors")

@@ -116,8 +116,8 @@ def _saved_totals(saved: Any) -> tuple[int, dict[str, float], dict[str, float]]:
         raise ValueError(f"totals.count must be a whole number, not {saved['count']!r}")
     for name in ("sums", "maxima"):
         numbers = saved[name]
-        if not isinstance(numbers, dict) or not all(isinstance(x, int | float) for x in numbers.values()):
-            raise ValueError(f"totals.{name} must be numbers by name")
+        if not isinstance(numbers, dict) or not all(type(x) is float and math.isfinite(x) for x in numbers.values()):
+            raise ValueError(f"totals.{name} must be finite numbers by name")
     return saved["count"], dict(saved["sums"]), dict(saved["maxima"])
 
 

@@ -1,0 +1,157 @@
+"""FAULTS 1, 15 and 19: a run that is killed again and again ends as if nothing had happened."""
+
+import dataclasses
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orexis.config import RunConfig
+from orexis.runs import checkpoint
+from orexis.runs.doctor import examine
+from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED
+from orexis.zoo.artefact import unpack_arrays
+from tests.faults import children
+from tests.faults.domains import DOMAINS, small_run
+from tests.runs.tiny import digest_of, rows_of, with_updates
+
+CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: PREEMPTED, signal.SIGINT: INTERRUPTED}
+NEVER = 1_000_000  # updates
+INTERVAL = 2  # updates between two checkpoints
+TINY = with_updates(NEVER, checkpoint_every=INTERVAL)
+ARRAYS = "reward/reward.safetensors"
+
+
+@dataclasses.dataclass(frozen=True)
+class Trainer:
+    """Starts processes that train one run, up to any update."""
+
+    config: RunConfig
+    program: Path | None = None  # compiled before; None: each process compiles for itself
+
+    def start(self, run_dir: Path, updates: int):
+        return children.start(*self._work(run_dir, updates))
+
+    def finish(self, run_dir: Path, updates: int) -> None:
+        assert children.run(*self._work(run_dir, updates)) == OK
+
+    def _work(self, run_dir: Path, updates: int) -> tuple:
+        if self.program is None:
+            return children.train_tiny, run_dir, updates
+        return children.train_frozen, self.program, run_dir, dataclasses.replace(self.config, updates=updates)
+
+
+def frozen(config: RunConfig, folder: Path) -> Trainer:
+    assert children.run(children.freeze_run, config, folder / "program") == 0
+    return Trainer(config, folder / "program")
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory) -> Trainer:
+    return frozen(TINY, tmp_path_factory.mktemp("tiny"))
+
+
+def newest(run_dir: Path) -> int:
+    return max(checkpoint.steps(run_dir / "checkpoints"), default=0)
+
+
+def rows_written(run_dir: Path) -> list[int]:
+    """Returns the updates that have a whole row in metrics.csv."""
+    lines = (run_dir / "metrics.csv").read_bytes().decode().split("\n")[:-1]
+    return [int(line.split(",")[0]) for line in lines[1:]]
+
+
+def kill_run(
+    trainer: Trainer,
+    run_dir: Path,
+    rounds: int,
+    seed: int,
+    signals: tuple[signal.Signals, ...] = (signal.SIGKILL,),
+    trial: Callable[[], None] = lambda: None,
+) -> int:
+    """Starts a run and ends it at a random moment, `rounds` times; returns the last update that was saved."""
+    dice = random.Random(seed)
+    run_dir.mkdir()
+    for number in range(rounds):
+        saved = newest(run_dir)
+        process = trainer.start(run_dir, NEVER)
+        goal = saved + dice.randrange(1, 30) if number % 5 else saved  # every fifth is met while it starts or compiles
+        while newest(run_dir) < goal:
+            assert process.is_alive(), "it ended by itself"
+            time.sleep(0.002)
+        time.sleep(dice.random() * (0.02 if number % 5 else 1.0))  # an update with its save takes some milliseconds
+        chosen = dice.choice(signals)
+        children.send(process, chosen)
+        process.join(120)
+        assert process.exitcode == CODES[chosen] or (goal == saved and process.exitcode in (-15, 1)), process.exitcode
+        trial()
+        if not (run_dir / "config.json").exists():
+            continue  # it had not come that far
+        diagnosis = examine(run_dir)
+        assert diagnosis.code == OK, diagnosis.lines()  # a kill leaves nothing that looks damaged
+        assert newest(run_dir) >= goal
+        if newest(run_dir):
+            assert rows_written(run_dir)[-1] - newest(run_dir) <= INTERVAL  # at most one interval is lost
+    return newest(run_dir)
+
+
+def assert_same_run(run_dir: Path, straight: Path, end: int) -> None:
+    assert digest_of(run_dir, end) == digest_of(straight, end)
+    assert rows_of(run_dir) == rows_of(straight)
+    assert (run_dir / ARRAYS).read_bytes() == (straight / ARRAYS).read_bytes()
+
+
+def finish_and_compare(trainer: Trainer, folder: Path, saved: int) -> None:
+    """Lets the run end in peace a little later, and compares it with one that was never disturbed."""
+    end = saved + 5
+    for name in ("killed", "straight"):
+        trainer.finish(folder / name, end)
+    assert_same_run(folder / "killed", folder / "straight", end)
+
+
+def test_a_run_that_is_killed_twice(tmp_path, trials):
+    trainer = Trainer(TINY)
+    finish_and_compare(trainer, tmp_path, kill_run(trainer, tmp_path / "killed", 2, seed=6, trial=trials))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_fifty_times(tmp_path, trainer, trials):
+    finish_and_compare(trainer, tmp_path, kill_run(trainer, tmp_path / "killed", 50, seed=1, trial=trials))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_and_killed_in_turn(tmp_path, trainer, trials):
+    finish_and_compare(trainer, tmp_path, kill_run(trainer, tmp_path / "killed", 8, 2, tuple(CODES), trials))
+
+
+def ages_at(run_dir: Path, step: int):
+    """Returns how many windows each lifetime has lived at `step`."""
+    path = checkpoint.place_of(run_dir / "checkpoints", step) / checkpoint.STATE
+    return unpack_arrays(path.read_bytes(), path)[".lifetimes.age"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_in_every_domain_going_on_changes_no_bit(tmp_path, domain: str, trials):
+    config = small_run(domain)
+    trainer = frozen(config, tmp_path)
+    straight = tmp_path / "straight"
+    every_step = dataclasses.replace(config, checkpoint_every=1)
+    assert children.run(children.train_frozen_and_keep_all, trainer.program, straight, every_step) == OK
+
+    ages = {step: ages_at(straight, step) for step in range(2, config.updates)}
+    in_the_middle = [step for step in ages if (ages[step] > 0).all()]
+    at_an_end = [step for step in ages if (ages[step] == 0).any()]
+    for first in (in_the_middle[0], at_an_end[0], at_an_end[-1]):
+        trainer.finish(tmp_path / f"until{first}", first)
+        trainer.finish(tmp_path / f"until{first}", config.updates)
+        assert_same_run(tmp_path / f"until{first}", straight, config.updates)
+        trials()
+
+    (tmp_path / "kills").mkdir()
+    finish_and_compare(
+        trainer, tmp_path / "kills", kill_run(trainer, tmp_path / "kills" / "killed", 2, 3, trial=trials)
+    )
