@@ -35,9 +35,11 @@ def rollout_through(states: list[int], in_lifetime: list[float] | None = None):
 
 
 def pay(source: Count, *rollouts) -> np.ndarray:
-    state, paid = source.begin((), jax.random.key(0)), []
+    key = jax.random.key(0)
+    scale = source.init(key)
+    state, paid = source.begin(scale, key), []
     for rollout in rollouts:
-        rewards, state = source.unroll((), state, rollout)
+        rewards, state = source.unroll(scale, state, rollout)
         paid.append(rewards)
     return np.concatenate(paid)
 
@@ -100,7 +102,7 @@ def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_doe
     def cells_seen(source) -> np.ndarray:
         """Returns i[n], the different cells that each lifetime arrives in within its first 3000 steps."""
         mesh = make_mesh(jax.devices()[:2])
-        _, _, trace = live_many(task, agent, (), source, (), 77, 32, mesh, traced=True)
+        _, _, trace = live_many(task, agent, (), source, source.init(jax.random.key(0)), 77, 32, mesh, traced=True)
         return np.array([len(set(row) - {-1}) for row in trace.arrival[:, :3000]])
 
     by_count, by_reward = cells_seen(Count(task, scale=0.1)), cells_seen(Extrinsic())

@@ -23,26 +23,26 @@ class Count:
     """
 
     task: Task
-    scale: float
+    scale: float = dataclasses.field(compare=False)  # becomes the params: a compiled program serves every scale
     num_buckets: int = NUM_BUCKETS
     returns: Returns = Returns()
 
-    def init(self, key: jax.Array) -> tuple[()]:
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns the scale, f32[]."""
         del key
-        return ()
+        return jnp.float32(self.scale)
 
-    def begin(self, params: tuple[()], key: jax.Array) -> jax.Array:
+    def begin(self, params: jax.Array, key: jax.Array) -> jax.Array:
         """Returns the counts i32[S] of a newborn: one for each observation, or for each bucket."""
         del params, key
         return jnp.zeros(self._num_counts(), jnp.int32)
 
-    def unroll(self, params: tuple[()], state: jax.Array, rollout: Rollout) -> tuple[jax.Array, jax.Array]:
-        del params
+    def unroll(self, params: jax.Array, state: jax.Array, rollout: Rollout) -> tuple[jax.Array, jax.Array]:
         places = self.places(rollout.arrival)
         counted = (rollout.in_lifetime > 0).astype(jnp.int32)
         earlier_or_now = jnp.tril(places[:, None] == places[None, :])  # [t, u]: step u ≤ t arrived in the same state
         visits = state[places] + earlier_or_now.astype(jnp.int32) @ counted
-        bonus = self.scale / jnp.sqrt(jnp.maximum(visits, 1).astype(jnp.float32))
+        bonus = params / jnp.sqrt(jnp.maximum(visits, 1).astype(jnp.float32))
         return rollout.reward + counted * bonus, state.at[places].add(counted)
 
     def places(self, observations: jax.Array) -> jax.Array:

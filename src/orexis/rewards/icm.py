@@ -34,20 +34,20 @@ class Icm:
 
     spec: TaskSpec
     config: CuriosityConfig
-    scale: float
+    scale: float = dataclasses.field(compare=False)  # becomes the params: a compiled program serves every scale
     returns: Returns = Returns()
 
-    def init(self, key: jax.Array) -> tuple[()]:
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns the scale, f32[]."""
         del key
-        return ()
+        return jnp.float32(self.scale)
 
-    def begin(self, params: tuple[()], key: jax.Array) -> IcmState:
+    def begin(self, params: jax.Array, key: jax.Array) -> IcmState:
         del params
         models = self._init_models(key)
         return IcmState(models=models, optimizer=self._optimizer().init(models))
 
-    def unroll(self, params: tuple[()], state: IcmState, rollout: Rollout) -> tuple[jax.Array, IcmState]:
-        del params
+    def unroll(self, params: jax.Array, state: IcmState, rollout: Rollout) -> tuple[jax.Array, IcmState]:
         mask = rollout.in_lifetime
 
         def loss(models: Models) -> tuple[jax.Array, jax.Array]:
@@ -56,7 +56,7 @@ class Icm:
 
         grads, errors = jax.grad(loss, has_aux=True)(state.models)
         models, optimizer = self._optimizer().update(grads, state.optimizer, state.models)
-        return rollout.reward + self.scale * mask * errors, IcmState(models=models, optimizer=optimizer)
+        return rollout.reward + params * mask * errors, IcmState(models=models, optimizer=optimizer)
 
     def judge(self, models: Models, rollout: Rollout) -> tuple[jax.Array, jax.Array]:
         """Returns the forward model's error ½‖f̂ − f‖² and the inverse model's −log p(action), f32[T] each."""

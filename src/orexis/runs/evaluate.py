@@ -91,12 +91,16 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
     return table, trace
 
 
-def settle(names: list[str], task_name: str | None, actions: str = "normal") -> Setting:
-    """Returns where the sources called are to live. Raises CommandError where they do not go together."""
+def settle(names: list[str], task_name: str | None, actions: str = "normal", episodes: int | None = None) -> Setting:
+    """Returns where the sources called are to live. Raises CommandError where they do not go together.
+
+    episodes: of a lifetime, if they are to be other than the task's own.
+    """
     task_name, agent_config = settle_task(names, task_name)
+    options = {} if episodes is None else {"episodes": episodes}
     try:
-        task = with_actions(make_task(task_name), actions)
-    except ValueError as error:
+        task = with_actions(make_task(task_name, **options), actions)
+    except (ValueError, TypeError) as error:
         raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
     return Setting(task_name, task, agent_config, bonus(task_name), actions=actions)
 

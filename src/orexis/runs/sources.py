@@ -73,13 +73,19 @@ def _extrinsic_life(setting: Setting) -> Source:
 def _count(setting: Setting) -> Source:
     from orexis.rewards.count import Count
 
-    return Source(setting.learner(), Count(setting.task, setting.bonus.count_scale))
+    return _with_params(setting, Count(setting.task, setting.bonus.count_scale))
 
 
 def _icm(setting: Setting) -> Source:
     from orexis.rewards.icm import Icm
 
-    return Source(setting.learner(), Icm(setting.task.spec, setting.bonus.curiosity, setting.bonus.icm_scale))
+    return _with_params(setting, Icm(setting.task.spec, setting.bonus.curiosity, setting.bonus.icm_scale))
+
+
+def _with_params(setting: Setting, reward: "RewardSource") -> Source:
+    import jax
+
+    return Source(setting.learner(), reward, reward.init(jax.random.key(0)))
 
 
 def _random(setting: Setting) -> Source:
