@@ -15,7 +15,7 @@ from tyro.conf import Positional
 
 from orexis import __version__
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
-from orexis.presets import check_task_name, preset
+from orexis.presets import PAPER_TASKS, check_task_name, preset
 from orexis.runs.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, check_numbers
 from orexis.runs.sources import check_source_name
 
@@ -199,6 +199,46 @@ class Sweep:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reproduce:
+    """Run what a figure of the paper needs, draw it, and check what the paper says about it."""
+
+    figure: Positional[Literal["fig3", "all"]]
+    budget: Literal["smoke", "small", "paper"] = "small"
+    """Training of the rewards that are not there yet; smoke also shortens lifetimes."""
+    out: Path = Path("results")
+    tasks: tuple[str, ...] = PAPER_TASKS
+    """Which panels."""
+    rewards: tuple[str, ...] = ()
+    """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named."""
+    train: bool = True
+    """Train rewards that are missing; without, their lines are missing too."""
+    cache: Path | None = None
+    """Folder of tables to reuse and to add to; default in your cache folder."""
+
+    def run(self) -> int:
+        _require_folder_place(self.out, "--out")
+        _require_folder_place(self.cache, "--cache")
+        for task in self.tasks:
+            if task not in PAPER_TASKS:
+                raise UsageError(f"{self.figure} has no panel for {task!r}; it has {', '.join(PAPER_TASKS)}")
+        if not self.tasks or len(set(self.tasks)) != len(self.tasks):
+            raise UsageError("name at least one of --tasks, and none twice")
+        rewards = dict(_split_reward(text, self.tasks) for text in self.rewards)
+        from orexis.runs.platform import prepare_jax
+
+        prepare_jax()
+        from orexis.reproduce.fig3 import Request, reproduce
+        from orexis.runs.cache import default_folder
+
+        line = ["orexis", "reproduce", self.figure, "--budget", self.budget, "--out", str(self.out)]
+        line += ["--tasks", *self.tasks]
+        line += ["--rewards", *self.rewards] if self.rewards else []
+        line += [] if self.train else ["--no-train"]
+        cache = self.cache or default_folder()
+        return reproduce(Request(self.budget, self.out, self.tasks, rewards, self.train, cache, tuple(line)))
+
+
+@dataclasses.dataclass(frozen=True)
 class Demo:
     """The main job in minutes: train a reward, evaluate it on fresh agents, draw, write a report."""
 
@@ -353,6 +393,7 @@ COMMANDS: dict[str, type] = {
     "train": Train,
     "evaluate": Evaluate,
     "sweep": Sweep,
+    "reproduce": Reproduce,
     "bench": Bench,
     "doctor": Doctor,
     "zoo": Zoo,
@@ -434,6 +475,15 @@ def _overview() -> str:
     lines = ["usage: orexis COMMAND [OPTIONS]", "", "Learns what agents should want.", "", "commands:"]
     lines += [f"  {name:<10} {(command.__doc__ or '').splitlines()[0]}" for name, command in COMMANDS.items()]
     return "\n".join([*lines, "", "`orexis COMMAND --help` tells the options; `--debug` shows tracebacks."])
+
+
+def _split_reward(text: str, tasks: Sequence[str]) -> tuple[str, str]:
+    """Returns the task and the source that TASK=SOURCE names. Raises UsageError if it names none."""
+    task, _, source = text.partition("=")
+    if task not in tasks or not source:
+        raise UsageError(f"--rewards takes TASK=SOURCE with a task of the figure, not {text!r}")
+    check_source_name(source)
+    return task, source
 
 
 def _require_file_places(*paths: Path | None) -> None:

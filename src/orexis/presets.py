@@ -43,7 +43,12 @@ def preset(task: str) -> MetaConfig:
     return PRESETS.get(task, RANDOM_ABC)
 
 
-BONUSES: dict[str, BonusConfig] = {}
+PAPER_TASKS = ("empty-rooms", "random-abc", "key-box", "nonstationary-abc")
+"""The paper's four domains, in its order."""
+
+BONUSES: dict[str, BonusConfig] = {
+    "random-abc": BonusConfig(count_scale=0.01, icm_scale=0.01),
+}
 """The scales of the hand-made bonuses, chosen for each task by the sweeps in results/sweeps."""
 
 

@@ -102,9 +102,10 @@ def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_doe
     def cells_seen(source) -> np.ndarray:
         """Returns i[n], the different cells that each lifetime arrives in within its first 3000 steps."""
         mesh = make_mesh(jax.devices()[:2])
-        _, _, trace = live_many(task, agent, (), source, source.init(jax.random.key(0)), 77, 32, mesh, traced=True)
+        params = source.init(jax.random.key(0))
+        _, _, trace = live_many(task, agent, (), source, params, 77, 16, mesh, chunk=8, traced=True)
         return np.array([len(set(row) - {-1}) for row in trace.arrival[:, :3000]])
 
-    by_count, by_reward = cells_seen(Count(task, scale=0.1)), cells_seen(Extrinsic())
+    by_count, by_reward = cells_seen(Count(task, scale=0.3)), cells_seen(Extrinsic())
     gains = by_count - by_reward  # the same lifetimes: the same goals, newborns and dice
     assert gains.mean() > 2 * gains.std(ddof=1) / np.sqrt(len(gains)) > 0, (by_count, by_reward)

@@ -1,5 +1,6 @@
 """Curves: what agents collect over their lifetime, and how a training run went."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from orexis.figures.table import SourceTable
 from orexis.statistics import bootstrap_interval
 
 COLUMN_WIDTH = 3.5  # inches
+MOST_POINTS = 100  # of a line: longer lifetimes are binned
 LABEL_POINTS = 7.0  # size of the labels at the right end of the lines
 
 PANELS: dict[str, str] = {
@@ -32,34 +34,70 @@ def learning_curves(tables: Sequence[SourceTable], optimum: float | None, title:
     """
     if not tables:
         raise ValueError("no tables to draw")
-    names = display_names([table.source for table in tables])
     with paper_style():
         figure = Figure(figsize=(COLUMN_WIDTH, 2.45))
         axes = figure.add_axes((0.125, 0.155, 0.6, 0.745))  # made as wide as the labels allow, below
-        ends: list[tuple[float, str, str]] = []  # height, text, colour of each label
-        for table, name in zip(tables, names, strict=True):
-            style = style_of(table.source)
-            mean = table.extrinsic.mean(axis=0)  # f[E]
-            low, high = bootstrap_interval(table.extrinsic)
-            episodes = np.arange(1, len(mean) + 1)
-            axes.fill_between(
-                episodes, low, high, color=style.color, alpha=0.09 if style.color == BLACK else 0.17, lw=0
-            )
-            axes.plot(episodes, mean, color=style.color, linestyle=style.dashes, label=name)
-            ends.append((float(mean[-10:].mean()), name, style.color))
-        num_episodes = max(table.extrinsic.shape[1] for table in tables)
-        if optimum is not None:
-            axes.axhline(optimum, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="optimum")
-            ends.append((optimum, f"optimum {optimum:.3f}", "#6A6A6A"))
-        axes.set_xlim(1, max(num_episodes, 2))
-        axes.set_xticks([1, *range(10, num_episodes + 1, 10)])
-        axes.set_xlabel("episode of the lifetime")
-        axes.set_ylabel("extrinsic return", labelpad=2)
+        ends = draw_curves(axes, tables, optimum)
         figure.text(0.015, 0.985, title, va="top", fontweight="bold", fontsize=8)
-        labels = max(TextPath((0, 0), text, size=LABEL_POINTS).get_extents().x1 for _, text, _ in ends)  # points
-        axes.set_position((0.125, 0.155, 0.875 - (labels + 8) / (72 * COLUMN_WIDTH), 0.745))
-        _label_ends(axes, ends, axes_points=0.745 * 2.45 * 72)
+        axes.set_position((0.125, 0.155, 0.875 - (width_of(ends) + 8) / (72 * COLUMN_WIDTH), 0.745))
+        label_ends(axes, ends, axes_points=0.745 * 2.45 * 72)
     return figure
+
+
+@dataclasses.dataclass(frozen=True)
+class EndLabel:
+    """What is written beside the right end of a line."""
+
+    height: float  # in data
+    text: str
+    color: str
+
+
+def draw_curves(axes: Axes, tables: Sequence[SourceTable], optimum: float | None) -> list[EndLabel]:
+    """Draws a line and a band for each table and the dashed optimum; returns the labels, still to be written.
+
+    A point is the mean of so many consecutive episodes that there are at most `MOST_POINTS`, at their middle.
+    """
+    ends = []
+    num_episodes = max(table.extrinsic.shape[1] for table in tables)
+    for table, name in zip(tables, display_names([table.source for table in tables]), strict=True):
+        style = style_of(table.source)
+        episodes, returns = binned(table.extrinsic)
+        mean = returns.mean(axis=0)
+        low, high = bootstrap_interval(returns)
+        axes.fill_between(episodes, low, high, color=style.color, alpha=0.09 if style.color == BLACK else 0.17, lw=0)
+        axes.plot(episodes, mean, color=style.color, linestyle=style.dashes, label=name)
+        ends.append(EndLabel(float(table.extrinsic[:, -max(10, num_episodes // 20) :].mean()), name, style.color))
+    if optimum is not None:
+        axes.axhline(optimum, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="optimum")
+        ends.append(EndLabel(optimum, f"optimum {optimum:.3f}", "#6A6A6A"))
+    axes.set_xlim(1, max(num_episodes, 2))
+    axes.set_xticks(episode_ticks(num_episodes))
+    axes.set_xlabel("episode of the lifetime")
+    axes.set_ylabel("extrinsic return", labelpad=2)
+    return ends
+
+
+def binned(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the middles f[P] of at most `MOST_POINTS` bins of episodes, counted from 1, and their means f[n, P].
+
+    All bins are equally wide; episodes that fill no whole bin make a last, narrower one.
+    """
+    num_episodes = returns.shape[1]
+    begins = np.arange(0, num_episodes, -(-num_episodes // MOST_POINTS))
+    widths = np.diff([*begins, num_episodes])
+    return begins + 0.5 * (widths + 1), np.add.reduceat(returns, begins, axis=1, dtype=np.float64) / widths
+
+
+def episode_ticks(num_episodes: int) -> list[int]:
+    """Returns where the axis of episodes is marked: the first one and about five round numbers."""
+    step = next((step for step in (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000) if num_episodes / step <= 5.5), 2500)
+    return [1, *range(step if step > 1 else 2, num_episodes + 1, step)]
+
+
+def width_of(labels: Sequence[EndLabel]) -> float:
+    """Returns the width of the widest label, in points."""
+    return max(TextPath((0, 0), label.text, size=LABEL_POINTS).get_extents().x1 for label in labels)
 
 
 def training_curve(metrics: dict[str, np.ndarray]) -> Figure:
@@ -110,19 +148,20 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
     return placed
 
 
-def _label_ends(axes: Axes, ends: list[tuple[float, str, str]], axes_points: float) -> None:
+def label_ends(axes: Axes, labels: Sequence[EndLabel], axes_points: float) -> None:
     """Writes each label beside the right end of its line, nudged apart by at least one line of text."""
     low, high = axes.get_ylim()
     gap = 1.25 * LABEL_POINTS / axes_points * (high - low)
-    for (_, text, color), height in zip(ends, spread([end[0] for end in ends], gap), strict=True):
+    heights = spread([label.height for label in labels], gap)
+    for label, height in zip(labels, heights, strict=True):
         axes.annotate(
-            text,
+            label.text,
             (1.0, height),
             xycoords=("axes fraction", "data"),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
-            color=color,
+            color=label.color,
             fontsize=LABEL_POINTS,
             annotation_clip=False,
         )

@@ -1,0 +1,78 @@
+"""A sentence of the paper as something that numbers can decide: it holds, it does not, or they cannot tell."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from orexis.statistics import bootstrap_interval
+
+Verdict: TypeAlias = Literal["holds", "does not", "undecided"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """One measured number that a claim bounds from below (or from above)."""
+
+    what: str
+    value: float
+    low: float  # of the 95 % interval
+    high: float
+    bound: float
+    at_least: bool = True  # False: the claim is that the number is at most `bound`
+
+    @property
+    def verdict(self) -> Verdict:
+        """The interval decides: all of it on the right side of the bound, all of it on the wrong one, or neither."""
+        above, below = self.low > self.bound, self.high < self.bound
+        if not self.at_least:
+            above, below = below, above
+        return "holds" if above else "does not" if below else "undecided"
+
+
+def measure(what: str, values: np.ndarray, bound: float, at_least: bool = True) -> Comparison:
+    """Returns the comparison of the mean of f[n], one number for each lifetime, with `bound`."""
+    low, high = bootstrap_interval(values)
+    return Comparison(what, float(np.mean(values)), float(low), float(high), bound, at_least)
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A sentence, how it was read, and what was measured."""
+
+    task: str
+    sentence: str  # the paper's own words
+    reading: str  # what we take it to mean, in numbers
+    comparisons: tuple[Comparison, ...]  # all must hold; none: what they need is missing
+    missing: str = ""  # what, if anything, was not there to be measured
+
+    @property
+    def verdict(self) -> Verdict:
+        """All comparisons hold, one of them does not, or neither is sure."""
+        verdicts = {comparison.verdict for comparison in self.comparisons}
+        if "does not" in verdicts:
+            return "does not"
+        return "holds" if verdicts == {"holds"} and not self.missing else "undecided"
+
+    def as_json(self) -> dict[str, Any]:
+        measured = [{**dataclasses.asdict(one), "verdict": one.verdict} for one in self.comparisons]
+        return {**dataclasses.asdict(self), "comparisons": measured, "verdict": self.verdict}
+
+
+def claims_table(claims: Sequence[Claim]) -> str:
+    """Returns the claims as a Markdown table, a row for each comparison."""
+    headings = ("task", "the paper says", "measured", "value", "95 % interval", "bound", "verdict")
+    lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
+    for claim in claims:
+        said = f"{claim.task} | “{claim.sentence}” ({claim.reading})"
+        if claim.missing:
+            lines.append(f"| {said} | {claim.missing} | | | | {claim.verdict} |")
+        for one in claim.comparisons:
+            sign = "≥" if one.at_least else "≤"
+            lines.append(
+                f"| {said} | {one.what} | {one.value:.3f} | {one.low:.3f} to {one.high:.3f} "
+                f"| {sign} {one.bound:g} | {one.verdict} |"
+            )
+            said = " | "
+    return "\n".join(lines)

@@ -1,0 +1,123 @@
+"""What the paper says about its third figure, and how tables of lifetimes decide it."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from orexis.figures.table import SourceTable
+from orexis.reproduce.claims import Claim, Comparison, measure
+from orexis.tasks.abc import NonstationaryABC
+
+LEARNED = "learned"
+"""The key of the learned reward's table, whatever it is called on the command line."""
+
+Tables: TypeAlias = Mapping[str, SourceTable]
+RIVALS = ("extrinsic-ep", "extrinsic-life", "count")
+NEAR = 0.9  # of the best, from where on we call it near-optimal
+AFTER_A_SWAP = 50  # episodes in which an agent is to recover
+NO_MORE_THAN_CHANCE = 0.05  # share of episodes by which boxes may be opened more often than at random
+
+
+def more_efficient(tables: Tables, optimum: float) -> Claim:
+    """Empty Rooms."""
+    del optimum
+    return _with_learned(
+        tables,
+        "empty-rooms",
+        "the learned intrinsic reward was more efficient than extrinsic rewards and count-based exploration when "
+        "training a new agent",
+        "mean return of an episode over the lifetime, learned less rival, is above 0",
+        lambda learned: tuple(
+            measure(f"learned − {rival}", _means(learned) - _means(tables[rival]), 0.0) for rival in RIVALS
+        ),
+    )
+
+
+def near_optimal(tables: Tables, optimum: float) -> Claim:
+    """Random ABC."""
+    best = tables["near-optimal"].extrinsic.mean() if "near-optimal" in tables else optimum
+    return _with_learned(
+        tables,
+        "random-abc",
+        "the agent learned a near-optimal exploration-and-then-exploitation method with the learned intrinsic reward",
+        f"mean return over the lifetime is at least {NEAR:.0%} of the hand-made strategy's",
+        lambda learned: (measure("learned / near-optimal", _means(learned) / best, NEAR),),
+    )
+
+
+def near_optimal_in_key_box(tables: Tables, optimum: float) -> Claim:
+    """Key-Box."""
+    return _with_learned(
+        tables,
+        "key-box",
+        "learned intrinsic reward leads to a near-optimal exploration",
+        f"mean return in the second half of the lifetime is at least {NEAR:.0%} of the optimum",
+        lambda learned: (measure("learned / optimum", _means(learned, _second_half(learned)) / optimum, NEAR),),
+    )
+
+
+def opens_no_box(tables: Tables, optimum: float) -> Claim:
+    """Key-Box."""
+    del optimum
+    blind, agent = tables["random"], tables["extrinsic-ep"]
+    last = slice(-max(1, agent.extrinsic.shape[1] // 10), None)
+    opened, by_chance = ((table.outcome[:, last] >= 0).mean(axis=1) for table in (agent, blind))
+    return Claim(
+        "key-box",
+        "The agent trained with extrinsic rewards did not learn to open any box",
+        "share of episodes that end in a box, last tenth of the lifetime, beyond a random walk's, "
+        f"is at most {NO_MORE_THAN_CHANCE:g}",
+        (measure("extrinsic-ep − random", opened - by_chance, NO_MORE_THAN_CHANCE, at_least=False),),
+    )
+
+
+def recovers_sooner(tables: Tables, optimum: float) -> Claim:
+    """Non-stationary ABC."""
+    del optimum
+    return _with_learned(
+        tables,
+        "nonstationary-abc",
+        "the agent with the learned intrinsic reward quickly recovered its performance when the task changes, whereas "
+        "the baselines take more time to recover",
+        f"mean return of the {AFTER_A_SWAP} episodes after each change, learned less rival, is above 0",
+        lambda learned: tuple(
+            measure(f"learned − {rival}", _after_swaps(learned) - _after_swaps(tables[rival]), 0.0)
+            for rival in (*RIVALS, "icm")
+        ),
+    )
+
+
+CLAIMS: dict[str, tuple[Callable[[Tables, float], Claim], ...]] = {
+    "empty-rooms": (more_efficient,),
+    "random-abc": (near_optimal,),
+    "key-box": (near_optimal_in_key_box, opens_no_box),
+    "nonstationary-abc": (recovers_sooner,),
+}
+"""Each sentence of the paper about the figure: functions of the tables of a task by source, and its optimum."""
+
+
+def _with_learned(
+    tables: Tables, task: str, sentence: str, reading: str, compare: Callable[[SourceTable], tuple[Comparison, ...]]
+) -> Claim:
+    """Returns the claim about the learned reward, or the claim that it is missing."""
+    if LEARNED not in tables:
+        return Claim(task, sentence, reading, (), "no learned reward")
+    return Claim(task, sentence, reading, compare(tables[LEARNED]))
+
+
+def _means(table: SourceTable, episodes: slice = slice(None)) -> np.ndarray:
+    """Returns f[n], the mean return of an episode of each lifetime, over some of its episodes."""
+    return table.extrinsic[:, episodes].mean(axis=1, dtype=np.float64)
+
+
+def _second_half(table: SourceTable) -> slice:
+    return slice(table.extrinsic.shape[1] // 2, None)
+
+
+def _after_swaps(table: SourceTable) -> np.ndarray:
+    """Returns f[n], the mean return of the episodes that follow a change; of the second half if there is none."""
+    num_episodes, period = table.extrinsic.shape[1], NonstationaryABC().swap_every
+    swaps = range(period, num_episodes, period) or [num_episodes // 2]
+    chosen = [swap + k for swap in swaps for k in range(AFTER_A_SWAP) if swap + k < num_episodes]
+    return table.extrinsic[:, chosen].mean(axis=1, dtype=np.float64)

@@ -1,0 +1,132 @@
+"""Verdicts follow from intervals, and the claims of the third figure read the right columns of the tables."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from orexis.figures.table import SourceTable
+from orexis.presets import PAPER_TASKS
+from orexis.reproduce.claims import Claim, Comparison, claims_table, measure
+from orexis.reproduce.fig3_claims import (
+    CLAIMS,
+    LEARNED,
+    more_efficient,
+    near_optimal,
+    near_optimal_in_key_box,
+    opens_no_box,
+    recovers_sooner,
+)
+from tests.figures.conftest import make_table
+
+NAMES = (LEARNED, "extrinsic-ep", "extrinsic-life", "count", "icm", "random", "near-optimal")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "at_least", "verdict"),
+    [
+        (0.1, 0.2, True, "holds"),
+        (-0.2, -0.1, True, "does not"),
+        (-0.1, 0.1, True, "undecided"),
+        (0.1, 0.2, False, "does not"),
+        (-0.2, -0.1, False, "holds"),
+        (-0.1, 0.1, False, "undecided"),
+    ],
+)
+def test_the_interval_decides(low, high, at_least, verdict):
+    assert Comparison("x", 0.5 * (low + high), low, high, 0.0, at_least).verdict == verdict
+
+
+def claim_of(*verdicts: str, missing: str = "") -> Claim:
+    signs = {"holds": 1.0, "does not": -1.0, "undecided": 0.0}
+    parts = tuple(Comparison("x", signs[v], signs[v] - 0.1, signs[v] + 0.1, 0.0) for v in verdicts)
+    return Claim("task", "sentence", "reading", parts, missing)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "whole"),
+    [
+        (("holds", "holds"), "holds"),
+        (("holds", "undecided"), "undecided"),
+        (("holds", "undecided", "does not"), "does not"),
+        ((), "undecided"),
+    ],
+)
+def test_a_claim_holds_only_if_all_of_it_does(verdicts, whole):
+    assert claim_of(*verdicts).verdict == whole
+    in_part = claim_of(*verdicts, missing="no learned reward")
+    assert in_part.verdict == ("does not" if whole == "does not" else "undecided")
+
+
+def test_a_measure_is_the_mean_over_lifetimes_with_its_interval():
+    one = measure("x", np.array([0.0, 1.0, 2.0, 3.0]), 0.0)
+    assert one.value == 1.5
+    assert 0.0 < one.low < 1.5 < one.high < 3.0
+
+
+def flat(source: str, height: float, num_episodes: int = 1000, opened: float = 0.0) -> SourceTable:
+    """Returns a table whose episodes all return about `height`, a share of them ending in a box."""
+    table = make_table(source, 8, num_episodes, seed=3)
+    outcome = np.full(table.outcome.shape, -1)
+    outcome[:, : round(opened * num_episodes)] = 0
+    return dataclasses.replace(table, extrinsic=height + 0.001 * table.extrinsic, outcome=outcome[:, ::-1])
+
+
+def tables_of(**heights: float) -> dict[str, SourceTable]:
+    return {name: flat(name, heights.get(name.replace("-", "_"), 0.0)) for name in NAMES}
+
+
+def test_more_efficient_is_more_than_every_rival():
+    assert more_efficient(tables_of(learned=0.5), 1.0).verdict == "holds"
+    assert more_efficient(tables_of(learned=0.5, count=0.6), 1.0).verdict == "does not"
+    assert more_efficient(tables_of(learned=0.5, random=0.6), 1.0).verdict == "holds"  # the paper does not name it
+
+
+@pytest.mark.parametrize(("height", "verdict"), [(0.38, "holds"), (0.30, "does not")])
+def test_near_optimal_is_ninety_percent_of_the_hand_made_strategy(height, verdict):
+    claim = near_optimal(tables_of(learned=height, near_optimal=0.4), 99.0)
+    assert claim.verdict == verdict
+    assert claim.comparisons[0].value == pytest.approx(height / 0.4, abs=0.01)
+
+
+def test_key_box_is_judged_on_its_second_half():
+    tables = tables_of(learned=0.38)
+    tables[LEARNED].extrinsic[:, :500] = -1.0
+    assert near_optimal_in_key_box(tables, 0.4).verdict == "holds"
+    tables[LEARNED].extrinsic[:, 500:] = 0.2
+    assert near_optimal_in_key_box(tables, 0.4).verdict == "does not"
+
+
+@pytest.mark.parametrize(("opened", "verdict"), [(0.0, "holds"), (0.1, "does not")])
+def test_opening_boxes_is_measured_against_chance(opened, verdict):
+    tables = tables_of() | {"extrinsic-ep": flat("extrinsic-ep", 0.0, opened=opened)}
+    assert opens_no_box(tables, 0.4).verdict == verdict
+    tables["random"] = flat("random", 0.0, opened=opened)
+    assert opens_no_box(tables, 0.4).verdict == "holds"
+
+
+def test_recovery_is_judged_in_the_episodes_after_a_swap_only():
+    tables = tables_of(learned=-1.0)
+    for swap in (250, 500, 750):
+        tables[LEARNED].extrinsic[:, swap : swap + 50] = 0.5
+    assert recovers_sooner(tables, 1.0).verdict == "holds"
+    tables[LEARNED].extrinsic[:, 250:300] = -5.0
+    assert recovers_sooner(tables, 1.0).verdict == "does not"
+
+
+def test_without_a_learned_reward_nothing_about_it_is_decided():
+    tables = tables_of()
+    del tables[LEARNED]
+    claims = [claim(tables, 1.0) for task in PAPER_TASKS for claim in CLAIMS[task]]
+    about_learned = [claim for claim in claims if "extrinsic rewards did not" not in claim.sentence]
+    assert len(about_learned) == 4
+    assert all(claim.verdict == "undecided" and "no learned reward" in claims_table([claim]) for claim in about_learned)
+
+
+def test_the_table_and_the_json_tell_every_comparison():
+    claim = recovers_sooner(tables_of(learned=1.0), 1.0)
+    assert len(claims_table([claim]).splitlines()) == 2 + 4
+    found = json.loads(json.dumps(claim.as_json()))
+    assert found["verdict"] == "holds"
+    assert [one["verdict"] for one in found["comparisons"]] == ["holds"] * 4

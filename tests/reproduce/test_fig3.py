@@ -1,0 +1,71 @@
+"""`orexis reproduce fig3`: what is asked for and refused; end to end with the budget of smoke."""
+
+import dataclasses
+import json
+
+import pytest
+
+from orexis import cli
+from orexis.presets import PAPER_TASKS
+from orexis.reproduce.fig3 import BUDGETS, TITLES, Request, find_reward
+
+
+def test_every_budget_knows_every_task():
+    assert set(TITLES) == set(PAPER_TASKS)
+    for budget in BUDGETS.values():
+        assert set(budget) == set(PAPER_TASKS)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--tasks", "bandit"], "no panel for 'bandit'"),
+        (["--tasks", "random-abc", "random-abc"], "none twice"),
+        (["--rewards", "random-abc"], "TASK=SOURCE"),
+        (["--rewards", "random-abc=nowhere"], "unknown source 'nowhere'"),
+    ],
+)
+def test_a_bad_line_is_refused_in_one_sentence(options, complaint, capsys, tmp_path):
+    assert cli.main(["reproduce", "fig3", "--out", str(tmp_path), *options]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def request(tmp_path, **changes) -> Request:
+    plain = Request("small", tmp_path, tasks=(), rewards={}, train=False, cache=None, command=())
+    return dataclasses.replace(plain, **changes)
+
+
+def test_a_named_reward_comes_before_a_shipped_one_and_none_is_trained_unasked(tmp_path):
+    assert find_reward(request(tmp_path), "random-abc", tmp_path) == "random-abc"
+    named = request(tmp_path, rewards={"random-abc": "random-abc"}, budget="paper")
+    assert find_reward(named, "random-abc", tmp_path) == "random-abc"
+    assert find_reward(request(tmp_path), "key-box", tmp_path) is None
+
+
+def test_a_reward_of_another_task_is_refused(tmp_path):
+    with pytest.raises(Exception, match="was not learned on key-box"):
+        find_reward(request(tmp_path, rewards={"key-box": "random-abc"}), "key-box", tmp_path)
+
+
+@pytest.mark.slow
+def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("orexis.runs.platform.prepare_jax", lambda num_devices=None: None)
+    line = ["reproduce", "fig3", "--budget", "smoke", "--out", str(tmp_path), "--cache", str(tmp_path / "cache")]
+    assert cli.main([*line, "--tasks", "random-abc", "nonstationary-abc"]) == 0
+    found = {path.name for path in (tmp_path / "fig3").iterdir()}
+    assert found == {
+        *("fig3.png", "fig3.svg", "claims.json", "README.md", "runs"),
+        *("random-abc.json", "nonstationary-abc.json"),
+    }
+    document = json.loads((tmp_path / "fig3" / "claims.json").read_text())
+    assert [claim["task"] for claim in document["claims"]] == ["random-abc", "nonstationary-abc"]
+    assert all(claim["comparisons"] for claim in document["claims"])
+    assert set(document["tasks"]["nonstationary-abc"]["mean_episode_return"]) == {
+        *("learned", "extrinsic-ep", "extrinsic-life", "count", "icm", "random"),
+    }
+    assert document["tasks"]["random-abc"]["episodes"] == 50
+    assert document["tasks"]["nonstationary-abc"]["episodes"] == 20
+    assert str(tmp_path) not in (tmp_path / "fig3" / "random-abc.json").read_text()
+    monkeypatch.setattr("orexis.runs.evaluate.live_many", lambda *a, **k: pytest.fail("lived again"))
+    assert cli.main([*line, "--tasks", "random-abc", "nonstationary-abc"]) == 0  # redrawn from the cache
