@@ -3,7 +3,7 @@
 import jax
 
 from orexis.config import PolicyNetConfig, TaskSpec
-from orexis.networks.layers import Params, conv_init, conv_patches, dense, dense_init
+from orexis.networks.layers import Params, conv_init, dense, dense_init
 from orexis.networks.sight import DIRECT, Sight
 
 Theta = dict[str, Params]
@@ -27,6 +27,5 @@ def init(key: jax.Array, spec: TaskSpec, config: PolicyNetConfig) -> Theta:
 
 def apply(theta: Theta, observations: jax.Array, sight: Sight = DIRECT) -> tuple[jax.Array, jax.Array]:
     """Returns logits f32[..., A] and values f32[...] of observations, f32[..., H, W, C] or as `sight` stores them."""
-    convolved = conv_patches(theta["conv"], sight.patches(observations))
-    features = jax.nn.relu(dense(theta["hidden"], convolved))
+    features = jax.nn.relu(dense(theta["hidden"], sight.convolve(theta["conv"], observations)))
     return dense(theta["policy"], features), dense(theta["value"], features)[..., 0]
