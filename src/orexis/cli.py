@@ -98,11 +98,13 @@ class Evaluate:
 
     sources: Positional[tuple[str, ...]]
     """Shipped rewards (see orexis zoo list), run folders, reward folders, or any of:
-    extrinsic-ep extrinsic-life count icm near-optimal random."""
+    extrinsic-ep extrinsic-life q-extrinsic count icm near-optimal random."""
     task: str | None = None
     """Default: the task that the rewards were learned on."""
     lifetimes: int = 256
     seed: int = 0
+    agent: Literal["actor-critic", "q-learning"] = "actor-critic"
+    """Who learns from what the sources pay."""
     actions: Literal["normal", "permuted", "extended"] = "normal"
     """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused."""
     json: Path | None = None
@@ -139,13 +141,13 @@ class Evaluate:
         from orexis.runs.tables import print_summary
 
         names = list(self.sources)
-        setting = settle(names, self.task, self.actions)
+        setting = settle(names, self.task, self.actions, self.agent)
         cache = None if self.fresh else self.cache or default_folder()
         with progress_bars(setting.task_name, self.lifetimes) as tell:
             plan = Plan(self.lifetimes, self.seed, self.trace is not None, cache, tell)
             tables, traces = evaluate_all(names, setting, plan)
         if self.json is not None:
-            write_json(self.json, {**as_json(tables), "actions": self.actions})
+            write_json(self.json, {**as_json(tables), "actions": self.actions, "agent": self.agent})
         if self.csv is not None:
             write_csv(self.csv, tables)
         if self.trace is not None:

@@ -155,6 +155,24 @@ class Schedule:
 
 
 @dataclasses.dataclass(frozen=True)
+class QLearningConfig:
+    """The learner of the generalisation study; tuned for `q-extrinsic`, see docs/implementation_notes.md."""
+
+    net: PolicyNetConfig = dataclasses.field(default_factory=PolicyNetConfig)
+    rollout_length: int = 4
+    learning_rate: float = 1e-3  # of Adam; open
+    epsilon: Schedule = Schedule(1.0, 0.05, 60)  # share of random actions, in updates of the agent; open
+    trace: float = 1.0  # lambda of the targets inside a rollout; open
+    discount: float = 0.9
+
+    def __post_init__(self) -> None:
+        _positive(self, "rollout_length", "learning_rate")
+        _require(max(self.epsilon.start, self.epsilon.end) <= 1.0, f"epsilon must be at most 1, not {self.epsilon}")
+        for name in ("discount", "trace"):
+            _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
+
+
+@dataclasses.dataclass(frozen=True)
 class OuterConfig:
     """The meta-learner of eta and phi."""
 

@@ -1,4 +1,4 @@
-"""The agent's own optimiser, differentiable as the meta-gradient needs it.
+"""The agent's own optimiser, differentiable as the meta-gradient needs it, and schedules.
 
 The update of theta is part of the computation graph of eta, so the optimiser has to be
 differentiated too. Plain SGD is linear and harmless. Adam is not: the derivative of
@@ -12,6 +12,7 @@ from typing import Protocol
 import jax
 import jax.numpy as jnp
 
+from orexis.config import Schedule
 from orexis.types import PyTree, record
 
 
@@ -83,3 +84,9 @@ class Adam:
             return p - self.learning_rate * m_hat / (jnp.sqrt(v_hat + self.eps_root) + self.eps)
 
         return jax.tree.map(descend, theta, first, second), AdamState(step=step, first=first, second=second)
+
+
+def scheduled(schedule: Schedule, update: jax.Array) -> jax.Array:
+    """Returns the schedule's value at `update`, geometric between its ends."""
+    share = jnp.clip((update - schedule.begin) / schedule.updates, 0.0, 1.0)
+    return schedule.start * (schedule.end / schedule.start) ** share

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from orexis.config import MetaConfig, OuterConfig, Schedule
-from orexis.meta.engine import Engine, TrainState, averaged, make_mesh, scheduled
+from orexis.meta.engine import Engine, TrainState, averaged, make_mesh
 from orexis.networks import policy
+from orexis.optimizers import scheduled
 from tests.instances import AGENTS, HISTORY_NET, difference, norm, small_task
 
 NUM_LIFETIMES, EPISODES = 8, 6

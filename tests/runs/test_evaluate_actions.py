@@ -1,17 +1,19 @@
 """Rewards on other action spaces (the paper's ninth figure), and names that are found in files."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import jax
 import pytest
 
 from orexis import cli
+from orexis.agents.q_learning import QLearning
 from orexis.config import RunConfig, to_json
 from orexis.rewards.learned import LearnedReward
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import USAGE, UsageError
-from orexis.runs.evaluate import evaluate, settle_task
+from orexis.runs.evaluate import evaluate, settle, settle_task
 from orexis.runs.sources import Setting, make_source
 from orexis.tasks.abc import RandomABC
 from orexis.tasks.actions import with_actions
@@ -70,3 +72,26 @@ def test_a_task_that_is_named_in_a_file_is_not_imported_unasked(tmp_path):
     with pytest.raises(UsageError, match="add --task antigravity:Task"):
         settle_task([name], None)
     assert settle_task([name], "random-abc")[0] == "random-abc"
+
+
+@pytest.mark.parametrize(("actions", "num_actions"), [("normal", 4), ("permuted", 4), ("extended", 8)])
+def test_q_learning_lives_through_the_same_doors(tmp_path, actions, num_actions):
+    name = write_reward(tmp_path / "reward", sees_action=False)
+    setting = settle([name, "q-extrinsic"], None, actions, "q-learning")
+    for source in (name, "q-extrinsic", "extrinsic-ep"):
+        agent = make_source(source, setting).agent
+        assert isinstance(agent, QLearning)
+        assert agent.spec.num_actions == num_actions
+        assert (agent.rollout_length, agent.config.net) == (TINY_META.agent.rollout_length, TINY_META.agent.net)
+    paid = (make_source(source, setting).reward for source in (name, "q-extrinsic"))
+    assert [type(reward).__name__ for reward in paid] == ["LearnedReward", "Extrinsic"]
+
+
+def test_the_command_line_lets_q_learners_live(tmp_path, monkeypatch, capsys):
+    name = write_reward(tmp_path / "reward", sees_action=False)
+    monkeypatch.setattr("orexis.runs.platform.prepare_jax", lambda num_devices=None: None)
+    line = ["evaluate", name, "--agent", "q-learning", "--actions", "permuted", "--lifetimes", "2", "--fresh"]
+    assert cli.main([*line, "--json", str(tmp_path / "result.json")]) == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["agent"], result["actions"]) == ("q-learning", "permuted")
+    assert len(result["sources"][name]["episode_return"]) == 50

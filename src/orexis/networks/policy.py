@@ -3,7 +3,7 @@
 import jax
 
 from orexis.config import PolicyNetConfig, TaskSpec
-from orexis.networks.layers import Params, conv_init, dense, dense_init
+from orexis.networks.layers import Params, conv_init, conv_patches, dense, dense_init
 from orexis.networks.sight import DIRECT, Sight
 
 Theta = dict[str, Params]
@@ -25,7 +25,13 @@ def init(key: jax.Array, spec: TaskSpec, config: PolicyNetConfig) -> Theta:
     }
 
 
+def features(theta: Theta, observations: jax.Array, sight: Sight = DIRECT) -> jax.Array:
+    """Returns what the heads see of observations, f32[..., hidden]; f32[..., H, W, C] or as `sight` stores them."""
+    convolved = conv_patches(theta["conv"], sight.patches(observations))
+    return jax.nn.relu(dense(theta["hidden"], convolved))
+
+
 def apply(theta: Theta, observations: jax.Array, sight: Sight = DIRECT) -> tuple[jax.Array, jax.Array]:
-    """Returns logits f32[..., A] and values f32[...] of observations, f32[..., H, W, C] or as `sight` stores them."""
-    features = jax.nn.relu(dense(theta["hidden"], sight.convolve(theta["conv"], observations)))
-    return dense(theta["policy"], features), dense(theta["value"], features)[..., 0]
+    """Returns logits f32[..., A] and values f32[...] of observations."""
+    seen = features(theta, observations, sight)
+    return dense(theta["policy"], seen), dense(theta["value"], seen)[..., 0]

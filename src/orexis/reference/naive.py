@@ -16,11 +16,11 @@ import optax
 
 from orexis.agents.actor_critic import ActorCriticState, make_optimizer
 from orexis.config import MetaConfig
-from orexis.meta.engine import scheduled
 from orexis.meta.lifetime import begin_lifetime, window_key
 from orexis.meta.parts import Parts, make_parts
 from orexis.meta.rollout import collect
 from orexis.networks.layers import LstmState
+from orexis.optimizers import scheduled
 from orexis.tasks.base import Task
 from orexis.types import Lifetime, PyTree, Rollout, record
 

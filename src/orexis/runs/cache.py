@@ -17,7 +17,7 @@ from orexis.figures.table import SourceTable
 from orexis.runs.sources import SOURCES, Setting, find_artefact
 from orexis.tasks.registry import TASKS
 
-CODE = ("types.py", "returns.py", "losses.py", "optimizers.py", "networks", "tasks", "rewards", "agents")
+CODE = ("types.py", "config.py", "returns.py", "losses.py", "optimizers.py", "networks", "tasks", "rewards", "agents")
 LIVING = ("meta/living.py", "meta/rollout.py", "runs/sources.py")
 ARRAYS = ("extrinsic", "intrinsic", "length", "entropy", "outcome")
 

@@ -91,7 +91,13 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
     return table, trace
 
 
-def settle(names: list[str], task_name: str | None, actions: str = "normal", episodes: int | None = None) -> Setting:
+def settle(
+    names: list[str],
+    task_name: str | None,
+    actions: str = "normal",
+    agent: str = "actor-critic",
+    episodes: int | None = None,
+) -> Setting:
     """Returns where the sources called are to live. Raises CommandError where they do not go together.
 
     episodes: of a lifetime, if they are to be other than the task's own.
@@ -102,7 +108,7 @@ def settle(names: list[str], task_name: str | None, actions: str = "normal", epi
         task = with_actions(make_task(task_name, **options), actions)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
-    return Setting(task_name, task, agent_config, bonus(task_name), actions=actions)
+    return Setting(task_name, task, agent_config, bonus(task_name), agent, actions)
 
 
 def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[SourceTable], dict[str, Trace]]:
@@ -120,9 +126,10 @@ def evaluate(
     seed: int = 0,
     say: Callable[[str], None] = lambda message: None,
     actions: str = "normal",
+    agent: str = "actor-critic",
 ) -> list[SourceTable]:
     """Returns a table for each source called, all on the same lifetimes; nothing is cached."""
-    setting = settle(names, task_name, actions)
+    setting = settle(names, task_name, actions, agent)
 
     def tell(source: str, num_done: int) -> None:
         if num_done == 0:

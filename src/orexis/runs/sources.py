@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from orexis.config import AgentConfig, BonusConfig
+from orexis.config import AgentConfig, BonusConfig, QLearningConfig
 from orexis.presets import preset
 from orexis.runs.errors import BadDataError, UsageError
 from orexis.zoo.artefact import Artefact, DamagedError
@@ -52,7 +52,17 @@ def _actor_critic(task: "Task", config: AgentConfig) -> "Agent":
     return ActorCritic(task.spec, config)
 
 
-AGENTS: dict[str, Callable[["Task", AgentConfig], "Agent"]] = {"actor-critic": _actor_critic}
+def _q_learning(task: "Task", config: AgentConfig) -> "Agent":
+    from orexis.agents.q_learning import QLearning
+
+    shared = {name: getattr(config, name) for name in ("net", "rollout_length", "discount")}
+    return QLearning(task.spec, QLearningConfig(**shared))
+
+
+AGENTS: dict[str, Callable[["Task", AgentConfig], "Agent"]] = {
+    "actor-critic": _actor_critic,
+    "q-learning": _q_learning,
+}
 """The agents that learn from whatever they are paid, by the name one types."""
 
 
@@ -60,6 +70,10 @@ def _extrinsic_ep(setting: Setting) -> Source:
     from orexis.rewards.extrinsic import Extrinsic
 
     return Source(setting.learner(), Extrinsic())
+
+
+def _q_extrinsic(setting: Setting) -> Source:
+    return _extrinsic_ep(dataclasses.replace(setting, agent="q-learning"))
 
 
 def _extrinsic_life(setting: Setting) -> Source:
@@ -107,6 +121,7 @@ def _near_optimal(setting: Setting) -> Source:
 
 SOURCES: dict[str, Callable[[Setting], Source]] = {
     "extrinsic-ep": _extrinsic_ep,
+    "q-extrinsic": _q_extrinsic,
     "extrinsic-life": _extrinsic_life,
     "count": _count,
     "icm": _icm,
