@@ -7,14 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from orexis.config import HistoryNetConfig, MetaConfig
+from orexis.agents.actor_critic import ActorCritic
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, PolicyNetConfig
+from orexis.meta.acting import DifferenceActor, pays
 from orexis.meta.factored import FactoredActorCritic
 from orexis.meta.outer import outer_loss
 from orexis.meta.parts import Parts, make_parts
 from orexis.networks import history
+from orexis.networks.layers import conv_init
 from orexis.networks.sight import DIRECT, Table
 from orexis.rewards.learned import LearnedReward
+from orexis.tasks.abc import RandomABC
+from orexis.tasks.empty_rooms import EmptyRooms
 from orexis.tasks.probes import Bandit
+from orexis.types import Last
 from tests.instances import (
     AGENTS,
     HISTORY_NET,
@@ -30,6 +36,7 @@ from tests.instances import (
 )
 
 ENTROPY_COST = 0.1
+LAST = Last(action=jnp.zeros((), jnp.int32), reward=jnp.zeros(()), done=jnp.zeros(()))
 TABLE = small_task().observation_table()
 
 
@@ -136,8 +143,49 @@ def test_a_tabulated_network_pays_what_the_plain_one_pays(net: HistoryNetConfig)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), ours, expected)
 
 
-def test_patches_looked_up_are_the_patches_computed():
+def test_looking_patches_up_is_convolving():
+    params = conv_init(jax.random.key(0), 4, 3)
     numbers = jnp.array([[0, 3], [8, 4]])
-    looked_up = Table(TABLE).patches(numbers)
-    assert looked_up.shape == (2, 2, 3, 3, 36)
-    np.testing.assert_array_equal(looked_up, DIRECT.patches(jnp.asarray(TABLE)[numbers]))
+    looked_up = Table(TABLE).convolve(params, numbers)
+    assert looked_up.shape == (2, 2, 27)
+    np.testing.assert_array_equal(looked_up, DIRECT.convolve(params, jnp.asarray(TABLE)[numbers]))
+
+
+def test_an_observation_is_the_base_but_for_its_differences():
+    table = Table(EmptyRooms().observation_table())
+    patches, differences = table._patches, table.differences
+    num_rows, num_cells = len(patches), patches.shape[1] * patches.shape[2]
+    assert differences.cells.shape == (num_rows, 9)
+    rebuilt = np.repeat(differences.base.reshape(1, num_cells, -1), num_rows, axis=0)
+    np.testing.assert_array_equal(np.take_along_axis(rebuilt, differences.cells[..., None], 1), differences.usual)
+    np.put_along_axis(rebuilt, differences.cells[..., None], differences.patches, 1)
+    np.testing.assert_array_equal(rebuilt.reshape(patches.shape), patches)
+
+
+@pytest.mark.parametrize("num_rows", [0, 6])
+def test_acting_by_differences_is_acting(num_rows: int):
+    task = EmptyRooms()
+    table = Table(task.observation_table())
+    agent = ActorCritic(task.spec, AgentConfig(net=PolicyNetConfig(num_filters=3, num_hidden=8)), table)
+    factored = FactoredActorCritic(agent)
+    with jax.enable_x64(True):
+        born = jax.tree.map(lambda x: x.astype(float), agent.init(jax.random.key(1)))
+        born.theta["conv"]["b"] += 0.1
+        state = factored.begin_window(born)
+        keys = jax.random.split(jax.random.key(2))
+        state = dataclasses.replace(
+            state,
+            inputs=jax.random.normal(keys[0], (num_rows, state.matrix.shape[0])),
+            cotangents=jax.random.normal(keys[1], (num_rows, 8)),
+        )
+        actor, acting = factored.actor(state)
+        assert isinstance(actor, DifferenceActor)
+        for row in (0, 17, len(table.observations) - 1):
+            key = jax.random.key(row)
+            ours = actor.act(acting, jnp.array(row), LAST, key)[:3]
+            expected = factored.act(state, jnp.array(row), LAST, key)[:3]
+            jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), ours, expected)
+
+
+def test_small_grids_are_multiplied_whole():
+    assert not pays(Table(RandomABC().observation_table()).differences)

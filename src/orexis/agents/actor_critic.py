@@ -84,6 +84,10 @@ class ActorCritic:
         """Returns the state in the form in which a window's updates are done: here, as it is."""
         return state
 
+    def actor(self, state: ActorCriticState) -> tuple["ActorCritic", ActorCriticState]:
+        """Returns who acts for one rollout with this state, and its state: here, the agent itself."""
+        return self, state
+
     def end_window(self, state: ActorCriticState) -> ActorCriticState:
         """Returns the state as it is carried from window to window."""
         return state

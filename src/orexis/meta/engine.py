@@ -3,10 +3,10 @@
     lifetimes [L] ──shard──► devices [D] ──loop──► chunks of `chunk` lifetimes ──vmap──► one lifetime
 
 Two facts of small machines shape it. Ops on a few lifetimes are too small for threads to
-help, so each core is a device of its own with single-threaded ops. And a chunk of about sixteen
-lifetimes keeps its weights in the core's own cache, so a shard is a loop over chunks, not one
-wide batch. The gradients of all chunks are gathered and added in their order, so that the number of
-devices does not even change the rounding. Lifetimes that are not finite are left out, see `guard`.
+help, so each core is a device of its own with single-threaded ops. And a chunk of four to sixteen
+lifetimes keeps its weights in cache, so a shard is a loop over chunks, not one wide batch. The
+gradients of all chunks are gathered and added in their order, so that the number of devices does
+not even change the rounding. Lifetimes that are not finite are left out, see `guard`.
 """
 
 import dataclasses
@@ -79,14 +79,19 @@ def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
     return Mesh(np.array(jax.devices() if devices is None else devices), (AXIS,))
 
 
-def default_chunk(num_lifetimes: int, num_devices: int) -> int:
-    """Returns how many lifetimes make a chunk.
+CHUNK_BYTES = 4 * 2**20
+"""About how much of agents' states a chunk may have; measured, see docs/performance.md."""
 
-    About sixteen, and never more than a quarter: then 1, 2 and 4 devices have the same chunks to share, and adding
-    chunks in their order gives the same bits on each.
+
+def default_chunk(num_lifetimes: int, num_devices: int, agent_bytes: int) -> int:
+    """Returns how many lifetimes make a chunk, whose agents' states have `agent_bytes` each.
+
+    As many as `CHUNK_BYTES` hold, but at least two and at most sixteen; and never more than a quarter of all: then 1, 2
+    and 4 devices have the same chunks to share, and adding chunks in their order gives the same bits on each.
     """
+    limit = min(16, max(2, CHUNK_BYTES // agent_bytes))
     num_blocks = math.lcm(4, num_devices)
-    return _largest_divisor(num_lifetimes // (num_devices if num_lifetimes % num_blocks else num_blocks), 16)
+    return _largest_divisor(num_lifetimes // (num_devices if num_lifetimes % num_blocks else num_blocks), limit)
 
 
 def _largest_divisor(number: int, limit: int) -> int:
@@ -109,7 +114,11 @@ class Engine:
         per_device, rest = divmod(self.config.lifetimes, self.mesh.size)
         if rest:
             raise ValueError(f"{self.config.lifetimes} lifetimes cannot be shared equally by {self.mesh.size} devices")
-        chunk = default_chunk(self.config.lifetimes, self.mesh.size) if self.chunk is None else self.chunk
+        chunk = self.chunk
+        if chunk is None:
+            agent = jax.eval_shape(self.parts.agent.init, jax.random.key(0))
+            agent_bytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(agent))
+            chunk = default_chunk(self.config.lifetimes, self.mesh.size, agent_bytes)
         object.__setattr__(self, "chunk", _largest_divisor(per_device, chunk))
 
     @functools.cached_property

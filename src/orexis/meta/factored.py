@@ -19,16 +19,17 @@ Exact for SGD, whose update is linear in the gradient; tested equal to the dense
 """
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic, ActorCriticState, inner_targets, rollout_loss
-from orexis.networks.layers import Params, conv_patches, dense
+from orexis.meta.acting import DifferenceActor, Small, pays
+from orexis.networks.layers import dense
+from orexis.networks.sight import Table
 from orexis.rewards.base import Returns
 from orexis.types import Last, Rollout, record
-
-Small = dict[str, Params]
 
 
 @record
@@ -72,6 +73,14 @@ class FactoredActorCritic:
         logits, values, _ = self._apply(state.small, state, observation[None], 0.0)
         return jax.random.categorical(key, logits[0]), values[0], logits[0], state
 
+    def actor(self, state: FactoredState) -> tuple[Any, Any]:
+        """Returns who acts for one rollout with this state, and its state: the agent itself, or its quicker twin."""
+        sight = self.dense.sight
+        if not isinstance(sight, Table) or not pays(sight.differences):
+            return self, state
+        actor = DifferenceActor(self.rollout_length, sight.differences)
+        return actor, actor.begin(state.small, state.matrix, state.inputs, state.cotangents)
+
     def update_with_logits(
         self, state: FactoredState, rollout: Rollout, rewards: jax.Array, returns: Returns
     ) -> tuple[FactoredState, jax.Array]:
@@ -109,7 +118,7 @@ class FactoredActorCritic:
 
         `probe` is added to the hidden layer's outputs.
         """
-        inputs = conv_patches(small["conv"], self.dense.sight.patches(observations))
+        inputs = self.dense.sight.convolve(small["conv"], observations)
         outputs = inputs @ state.matrix + small["hidden"]["b"] + probe
         if state.inputs.shape[0]:
             outputs = outputs + (inputs @ state.inputs.T) @ state.cotangents

@@ -56,13 +56,14 @@ def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime, 
 
     def live_one(carry):
         number, counted, results = carry
-        chunk = jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, number, keepdims=False), chunks)
-        lived = live(_fill_in(chunk, counted), jnp.where(counted, 1.0, 0.0))
+        # A copy of one that counts stands in for each that does not: chosen while the chunk is copied anyway.
+        places = jnp.where(counted, jnp.arange(size), jnp.argmax(counted))
+        lived = live(jax.tree.map(lambda x: x[number, places], chunks), jnp.where(counted, 1.0, 0.0))
         sound = counted & lived.sound
         again = jnp.all(counted) & jnp.any(sound) & ~jnp.all(sound)
         result = Guarded(
             gradients=jax.tree.map(lambda g: jnp.where(jnp.any(sound), g, 0.0), lived.gradients),
-            following=_bury(lived.following, chunk, sound),
+            following=_bury(lived.following, chunks.slot[number], chunks.generation[number], sound),
             metrics=jax.tree.map(lambda x: jnp.sum(jnp.where(sound, x, 0.0)), lived.metrics),
             norm=jnp.where(sound, lived.norm, jnp.nan),
             sound=sound,
@@ -95,18 +96,7 @@ def all_finite(tree: PyTree) -> jax.Array:
     return jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in floats]))
 
 
-def _fill_in(chunk: Lifetime, counted: jax.Array) -> Lifetime:
-    """Returns `chunk` with a copy of one that counts in the place of each that does not."""
-    sound_one = jnp.argmax(counted)
-
-    def fill(x: jax.Array) -> jax.Array:
-        keep = counted.reshape(-1, *(1,) * (x.ndim - 1))
-        return jnp.where(keep, x, x[sound_one])
-
-    return jax.tree.map(fill, chunk)
-
-
-def _bury(following: Lifetime, chunk: Lifetime, sound: jax.Array) -> Lifetime:
+def _bury(following: Lifetime, slot: jax.Array, generation: jax.Array, sound: jax.Array) -> Lifetime:
     """Returns `following` with the lifetimes that are not sound dead, each in its own slot."""
     world = dataclasses.replace(following.world, alive=jnp.where(sound, following.world.alive, 0.0))
-    return dataclasses.replace(following, slot=chunk.slot, generation=chunk.generation, world=world)
+    return dataclasses.replace(following, slot=slot, generation=generation, world=world)

@@ -78,7 +78,8 @@ def unroll_window(
         rewards, reward_state = reward.unroll(eta, reward_state, rollout)
         agent_state, logits = agent.update_with_logits(agent_state, rollout, rewards, reward.returns)
         if recorded is None:
-            _, world, following, _ = collect(task, agent, agent_state, world, source)
+            actor, acting = agent.actor(agent_state)
+            _, world, following, _ = collect(task, actor, acting, world, source)
         else:
             following = source
         return (agent_state, reward_state, following, world), (rollout, rewards, logits)

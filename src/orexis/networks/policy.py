@@ -3,7 +3,7 @@
 import jax
 
 from orexis.config import PolicyNetConfig, TaskSpec
-from orexis.networks.layers import Params, conv_init, conv_patches, dense, dense_init
+from orexis.networks.layers import Params, conv_init, dense, dense_init
 from orexis.networks.sight import DIRECT, Sight
 
 Theta = dict[str, Params]
@@ -27,8 +27,7 @@ def init(key: jax.Array, spec: TaskSpec, config: PolicyNetConfig) -> Theta:
 
 def features(theta: Theta, observations: jax.Array, sight: Sight = DIRECT) -> jax.Array:
     """Returns what the heads see of observations, f32[..., hidden]; f32[..., H, W, C] or as `sight` stores them."""
-    convolved = conv_patches(theta["conv"], sight.patches(observations))
-    return jax.nn.relu(dense(theta["hidden"], convolved))
+    return jax.nn.relu(dense(theta["hidden"], sight.convolve(theta["conv"], observations)))
 
 
 def apply(theta: Theta, observations: jax.Array, sight: Sight = DIRECT) -> tuple[jax.Array, jax.Array]:

@@ -54,8 +54,8 @@ def _read(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.stderr is not None
     line = process.stdout.readline()
     if not line:
-        reason = process.stderr.read().strip().splitlines()
-        raise CommandError(f"a benchmark process ended early: {reason[-1] if reason else 'no message'}", 1)
+        said = [line for line in process.stderr.read().splitlines() if line.strip() and not line.startswith("    @")]
+        raise CommandError(f"a benchmark process ended early: {said[-1] if said else 'no message'}", 1)
     return json.loads(line)
 
 

@@ -60,13 +60,15 @@ def make_side(side: str, task_name: str, num_lifetimes: int):
     else:
         engine = Engine(task, config, 0, make_mesh(), engine="fast" if side == "engine" else "dense")
         state, update = engine.init(), engine.compile_update()
-    return update, state, count_matmul_flops(jax.make_jaxpr(update)(state).jaxpr)
+    num_chunks = 1 if side == "naive" else num_lifetimes // (engine.mesh.size * (engine.chunk or 1))
+    return update, state, count_matmul_flops(jax.make_jaxpr(update)(state).jaxpr, num_chunks)
 
 
-def count_matmul_flops(jaxpr: Any) -> float:
+def count_matmul_flops(jaxpr: Any, num_chunks: int) -> float:
     """Returns the flops of all matmuls and convolutions in a jaxpr: loops by their length, one device's share.
 
-    Loops of unknown length (replacing the lifetimes that ended) are left out.
+    A loop of unknown length is the one over chunks of lifetimes; that over newborn lifetimes is counted alike, as if
+    there were one for each chunk.
     """
     total = 0.0
     for equation in jaxpr.eqns:
@@ -82,13 +84,14 @@ def count_matmul_flops(jaxpr: Any) -> float:
             kernel = equation.invars[1].aval
             numbers = params["dimension_numbers"].rhs_spec
             total += 2.0 * equation.outvars[0].aval.size * kernel.size / kernel.shape[numbers[0]]
-        elif name != "while":
-            repeats = params.get("length", 1) if name == "scan" else 1
+        else:
+            repeats = {"scan": params.get("length", 1), "while": num_chunks}.get(name, 1)
+            num_inner = 1 if name == "while" else num_chunks
             for value in params.values():
                 for inner_jaxpr in value if isinstance(value, tuple | list) else (value,):
                     inner_jaxpr = getattr(inner_jaxpr, "jaxpr", inner_jaxpr)
                     if hasattr(inner_jaxpr, "eqns"):
-                        total += repeats * count_matmul_flops(inner_jaxpr)
+                        total += repeats * count_matmul_flops(inner_jaxpr, num_inner)
     return total
 
 

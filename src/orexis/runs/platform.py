@@ -8,8 +8,16 @@ from pathlib import Path
 
 from orexis.interop.forks import jax_has_started
 
-SINGLE_THREADED_OPS = "--xla_cpu_multi_thread_eigen=false"
-"""Ops on a few lifetimes are too small for threads; the cores are used as devices instead."""
+XLA_FLAGS = {
+    # Ops on a few lifetimes are too small for threads; the cores are used as devices instead.
+    "--xla_cpu_multi_thread_eigen": "false",
+    # An update is thousands of small ops, and half of its compile time was spent on passes that do not make it faster.
+    "--xla_disable_hlo_passes": "while-loop-invariant-code-motion,simplify-while-loops",
+    "--xla_backend_optimization_level": "1",
+    # Devices wait for each other at every update: on a crowded machine longer than the 40 s after which XLA aborts.
+    "--xla_cpu_collective_call_terminate_timeout_seconds": "600",
+}
+"""What is added to the environment's XLA_FLAGS, unless it has its own value."""
 
 
 def cache_folder() -> Path:
@@ -29,11 +37,9 @@ def prepare_jax(num_devices: int | None = None) -> None:
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_cpu_multi_thread_eigen" not in flags:
-        flags = f"{flags} {SINGLE_THREADED_OPS}"
-    if "xla_force_host_platform_device_count" not in flags:
-        flags = f"{flags} --xla_force_host_platform_device_count={num_devices or cores}"
-    os.environ["XLA_FLAGS"] = flags.strip()
+    ours = XLA_FLAGS | {"--xla_force_host_platform_device_count": str(num_devices or cores)}
+    added = [f"{name}={value}" for name, value in ours.items() if name not in flags]
+    os.environ["XLA_FLAGS"] = " ".join([flags, *added]).strip()
 
     import jax
 
