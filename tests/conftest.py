@@ -1,7 +1,10 @@
 """Set-up of every test: four CPU devices with single-threaded ops, and compiled programs kept between runs."""
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 FLAGS = (
     "--xla_force_host_platform_device_count=4",  # so that 1, 2 and 4 devices can be compared
@@ -29,3 +32,19 @@ if _before is None:
     del os.environ["XLA_FLAGS"]
 else:
     os.environ["XLA_FLAGS"] = _before
+
+
+@pytest.fixture
+def trials(record_property) -> Iterator[Callable[[], None]]:
+    """Call it once for each injected fault; a test that does not ask for it is one trial.
+
+    The number goes into the report that `pytest --junitxml` writes, for `tests.faults.figures`.
+    """
+    count = 0
+
+    def trial() -> None:
+        nonlocal count
+        count += 1
+
+    yield trial
+    record_property("trials", count)

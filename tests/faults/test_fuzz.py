@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from orexis.cli import main
 from orexis.config import MetaConfig, RunConfig, from_json, to_json
 from orexis.runs import checkpoint
-from orexis.runs.errors import BadDataError
+from orexis.runs.doctor import examine
+from orexis.runs.errors import BAD_DATA, OK, BadDataError
 from orexis.runs.files import json_bytes
 from orexis.runs.folder import read_config
 from orexis.runs.loop import Progress
@@ -203,6 +204,39 @@ def test_progress(data):
         return
     json_bytes(progress.to_manifest())  # what was read can be saved again
     assert progress.totals.row().keys() <= set(COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory) -> Path:
+    """A run folder at its fourth update, made without training."""
+    run_dir = tmp_path_factory.mktemp("whole")
+    (run_dir / "config.json").write_bytes(json_bytes({"format_version": 1, **to_json(TINY)}))
+    metrics = MetricsFile(run_dir / "metrics.csv", 0, pytest.fail)
+    metrics.append({name: 3 for name in COLUMNS})
+    progress = Progress(Totals(4), step=4, metrics_bytes=metrics.offset())
+    metrics.close()
+    about = {"config": to_json(TINY), **progress.to_manifest()}
+    checkpoint.save(run_dir / "checkpoints", 4, children.make_state(4), about)
+    write_reward(run_dir / "reward", training={"updates": 4})
+    assert examine(run_dir).code == OK
+    return run_dir
+
+
+@fuzz(data=st.data())
+def test_the_doctor(tmp_path_factory, whole_run, data):
+    run_dir = tmp_path_factory.mktemp("fuzz") / "run"
+    shutil.copytree(whole_run, run_dir)
+    files = sorted(path for path in run_dir.rglob("*") if path.is_file())
+    path = data.draw(st.sampled_from(files))
+    if path.suffix == ".json" and data.draw(st.booleans()):
+        record = changed(json.loads(path.read_text()), data.draw)
+        path.write_text(json.dumps(record if path.name == "config.json" else seal(record)))
+    else:
+        path.write_bytes(data.draw(mutated(path.read_bytes())))
+    diagnosis = examine(run_dir)
+    assert diagnosis.code in (OK, BAD_DATA)
+    assert diagnosis.outlook.startswith("a resume would ")
+    shutil.rmtree(run_dir)
 
 
 @fuzz(content=st.binary(max_size=300), offset=st.integers(0, 400))

@@ -179,17 +179,19 @@ def test_damage_is_noticed_moved_aside_and_the_one_before_is_taken(folder, name:
     assert load(folder) == (2, [])
 
 
-def test_every_bit_of_a_manifest_counts(folder):
+@pytest.mark.parametrize(("name", "says_nothing"), [("manifest.json", 1), ("state.safetensors", 0)])
+def test_every_bit_counts(folder, name: str, says_nothing: int, trials):
     save(folder, 1)
-    place = folder / "step_00000001"
-    whole = (place / "manifest.json").read_bytes()
+    path = folder / "step_00000001" / name
+    whole = path.read_bytes()
     unnoticed = []
-    for position in range(len(whole) - 1):  # the last is a newline, which says nothing
+    for position in range(len(whole) - says_nothing):  # the manifest ends with a newline
         for bit in range(8):
             flipped = bytes([whole[position] ^ (1 << bit)])
-            (place / "manifest.json").write_bytes(whole[:position] + flipped + whole[position + 1 :])
+            path.write_bytes(whole[:position] + flipped + whole[position + 1 :])
+            trials()
             try:
-                checkpoint.verify(place, checkpoint.read_manifest(place))
+                checkpoint.verify(path.parent, checkpoint.read_manifest(path.parent))
                 unnoticed.append((position, bit))
             except ValueError:
                 pass

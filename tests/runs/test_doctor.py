@@ -128,6 +128,17 @@ def test_another_version_is_named(run_dir):
     assert "format version 9" in diagnosis.outlook
 
 
+@pytest.mark.parametrize(("name", "value"), [("metrics_bytes", None), ("wall_s", -1.0), ("totals", {}), ("config", 5)])
+def test_a_manifest_that_a_resume_would_refuse_is_bad(run_dir, name: str, value):
+    path = run_dir / "checkpoints" / "step_00000008" / "manifest.json"
+    path.write_text(json.dumps(checkpoint.seal({**json.loads(path.read_text()), name: value})))
+    diagnosis = examine(run_dir)
+    assert "a resume would be refused" in diagnosis.outlook
+    assert any(name in text for text in bad_ones(diagnosis))
+    with pytest.raises(BadDataError, match=name):
+        train(run_dir, TINY, resume=True)
+
+
 def test_a_run_that_saved_nothing_yet(run_dir):
     shutil.rmtree(run_dir / "checkpoints")
     shutil.rmtree(run_dir / "reward")

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,7 +76,10 @@ def test_a_run_leaves_what_it_promises(straight):
     config = json.loads((straight / "config.json").read_text())
     assert config.pop("format_version") == 1
     assert from_json(type(TINY), config) == TINY
-    assert "done: 12 updates" in (straight / "log.txt").read_text()
+    log = (straight / "log.txt").read_text()
+    assert "done: 12 updates" in log
+    saving, training = map(float, re.search(r"saving took (\S+) s of (\S+) s of training", log).groups())
+    assert 0.0 < saving < training
 
 
 @pytest.mark.parametrize("first", [1, 3, 4, 5, 6, 7, 11])

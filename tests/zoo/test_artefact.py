@@ -100,7 +100,7 @@ def test_a_damaged_file_is_named(folder, name: str, how: str):
 
 
 @pytest.mark.parametrize("name", ["reward.json", "reward.safetensors"])
-def test_every_flipped_bit_is_noticed(folder, name: str):
+def test_every_flipped_bit_is_noticed(folder, name: str, trials):
     path = folder / name
     whole = path.read_bytes()
     last = len(whole) - (name == "reward.json")  # its last byte is a newline, which says nothing
@@ -108,6 +108,7 @@ def test_every_flipped_bit_is_noticed(folder, name: str):
     for position in range(0, last, 3):
         flipped = bytes([whole[position] ^ (1 << position % 8)])
         path.write_bytes(whole[:position] + flipped + whole[position + 1 :])
+        trials()
         try:
             read_artefact(folder)
             unnoticed.append(position)

@@ -13,6 +13,7 @@ from orexis.config import RunConfig, from_json
 from orexis.runs import checkpoint, lock
 from orexis.runs.errors import BAD_DATA, OK, BadDataError, UsageError
 from orexis.runs.folder import CHECKPOINTS, CONFIG, METRICS, REWARD, read_config, refuse_another
+from orexis.runs.loop import Progress
 from orexis.zoo.artefact import DamagedError, read_artefact
 
 
@@ -118,7 +119,8 @@ def _examine_checkpoints(folder: Path, findings: list[Finding]) -> tuple[dict | 
         try:
             manifest = checkpoint.read_manifest(place)
             checkpoint.verify(place, manifest)
-            from_json(RunConfig, manifest.get("config"), "config of the manifest")
+            trained_with = from_json(RunConfig, manifest.get("config"), "config of the manifest")
+            Progress.from_manifest(manifest, trained_with.meta.lifetimes)
         except (BadDataError, ValueError) as error:
             if not place.exists():
                 continue  # the run pruned it meanwhile

@@ -123,6 +123,7 @@ class Run:
         self.run_dir, self.config, self.engine, self.stop = run_dir, config, engine, stop
         self.progress = Progress(Totals(config.meta.lifetimes))
         self._latest: UpdateMetrics | None = None
+        self._saving_s = 0.0  # spent saving, by this process
 
     def go(self) -> int:
         """Trains to the end and returns the exit code. Raises CommandError; whatever was saved stays good."""
@@ -179,7 +180,8 @@ class Run:
         self.stop.will_save = True
         report.say("compiled; training")
         report.start_clock()
-        self._clock = time.monotonic() - self.progress.wall_s
+        start = time.monotonic()
+        self._clock = start - self.progress.wall_s
         updates, saved = self.config.updates, self.progress.step
         with contextlib.closing(self._open_metrics(report)) as metrics_file:
             while self.progress.step < updates and not self._must_stop():
@@ -190,6 +192,7 @@ class Run:
             if saved != self.progress.step:
                 self._save(current, metrics_file)
             self._finish_row(metrics_file)
+        report.say(f"saving took {self._saving_s:.3g} s of {time.monotonic() - start:.4g} s of training")
         if self.progress.skipped_in_a_row >= PATIENCE:
             raise BadDataError(self._say_what_was_not_finite())
         if self.progress.step < updates:
@@ -247,6 +250,8 @@ class Run:
 
     def _save(self, state: TrainState, metrics_file: MetricsFile) -> int:
         """Writes a checkpoint, then the artefact from the same state; returns the step."""
+        jax.block_until_ready(state)  # training still under way is not counted as saving
+        start = time.monotonic()
         self.progress.metrics_bytes = metrics_file.offset()
         config = to_json(self.config)
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
@@ -258,6 +263,7 @@ class Run:
             {**about, **self.progress.to_manifest()},
         )
         self._write_artefact(state)
+        self._saving_s += time.monotonic() - start
         return self.progress.step
 
     def _write_artefact(self, state: TrainState) -> None:
