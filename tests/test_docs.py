@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -34,3 +36,24 @@ def test_everything_that_the_readme_points_to_exists():
     assert len(targets) > 10
     for target in targets:
         assert (ROOT / target).exists(), f"README.md points to {target}, which is not there"
+
+
+def snippets(document: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("document", "number"),
+    [(name, number) for name in ("README.md", "docs/use_a_reward.md") for number in range(len(snippets(name)))],
+)
+def test_every_snippet_runs_as_it_stands(document: str, number: int, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = snippets(document)[number]
+    if "stable_baselines3" in code:
+        pytest.importorskip("stable_baselines3")
+    exec(compile(code, f"{document}, snippet {number}", "exec"), {"__name__": "snippet"})
+
+
+def test_there_are_snippets():
+    assert len(snippets("README.md")) >= 1
+    assert len(snippets("docs/use_a_reward.md")) >= 5

@@ -306,7 +306,7 @@ class Tasks:
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Measure the engine against the naive reference in one run, or the tasks alone."""
+    """Measure the engine against the naive reference in one run, or the tasks alone, or a reward alone."""
 
     task: Positional[str] = "random-abc"
     lifetimes: int = 64
@@ -314,6 +314,8 @@ class Bench:
     """Turns that engine and reference take."""
     tasks: bool = False
     """Measure the tasks alone, and their share of an update."""
+    reward: str | None = None
+    """Measure this reward, a shipped name or a folder, in NumPy alone: steps a second and memory."""
     json: Path | None = None
     """Where to write the figures."""
 
@@ -330,6 +332,11 @@ class Bench:
 
             result = bench_tasks()
             print_task_speeds(result)
+        elif self.reward is not None:
+            from orexis.runs.bench_reward import bench_reward, print_reward_speed
+
+            result = bench_reward(self.reward)
+            print_reward_speed(result)
         else:
             from orexis.runs.bench import bench
 
