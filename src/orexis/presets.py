@@ -47,7 +47,9 @@ PAPER_TASKS = ("empty-rooms", "random-abc", "key-box", "nonstationary-abc")
 """The paper's four domains, in its order."""
 
 BONUSES: dict[str, BonusConfig] = {
+    "empty-rooms": BonusConfig(count_scale=0.1),
     "random-abc": BonusConfig(count_scale=0.01, icm_scale=0.01),
+    "nonstationary-abc": BonusConfig(count_scale=0.1, icm_scale=0.03),
 }
 """The scales of the hand-made bonuses, chosen for each task by the sweeps in results/sweeps."""
 
