@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.figures import Count, Link, counted, read_reports, rows, with_figures
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -57,3 +59,41 @@ def test_every_snippet_runs_as_it_stands(document: str, number: int, tmp_path, m
 def test_there_are_snippets():
     assert len(snippets("README.md")) >= 1
     assert len(snippets("docs/use_a_reward.md")) >= 5
+
+
+PENDING = "tests/faults/test_distributed.py"  # comes with training in several processes
+
+
+def test_every_fault_has_a_test_that_exists_and_was_run():
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    links = rows(page)
+    assert list(links) == list(range(1, 23))
+    named = {link for row in links.values() for link in row if link.file != PENDING or (ROOT / PENDING).exists()}
+    for link in named:
+        text = (ROOT / link.file).read_text(encoding="utf-8")
+        assert link.test is None or f"def {link.test}(" in text, f"{link.file} has no {link.test}"
+    figures = re.findall(r"^\| (\d+) \|.*\| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    assert [int(number) for number, _, _ in figures] == [number for number, row in links.items() if named & set(row)]
+    assert all(int(trials) > 0 and int(failures) == 0 for _, trials, failures in figures)
+
+
+def test_trials_and_failures_are_counted_from_reports(tmp_path):
+    case = '<testcase classname="tests.faults.test_a" name="test_{}">{}</testcase>'
+    cases = (
+        case.format("one[x]", '<properties><property name="trials" value="7"/></properties>'),
+        case.format("one[y]", '<properties><property name="trials" value="5"/></properties><failure/>'),
+        case.format("two", ""),
+        case.format("three", "<skipped/>"),
+    )
+    (tmp_path / "report.xml").write_text(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
+    counts = read_reports([tmp_path / "report.xml"])
+    assert counted([Link("tests/faults/test_a.py", "test_one")], counts) == Count(12, 1)
+    assert counted([Link("tests/faults/test_a.py", None)], counts) == Count(13, 1)
+    assert counted([Link("tests/faults/test_a.py", "test_three")], counts) == Count(0, 0)
+
+    page = "Last full run: never\n| 3 | x | [test_one](../tests/faults/test_a.py) | – | – |\n| 4 | y | none | 1 | 1 |\n"
+    assert with_figures(page, counts, "today.").splitlines() == [
+        "Last full run: today.",
+        "| 3 | x | [test_one](../tests/faults/test_a.py) | 12 | 1 |",
+        "| 4 | y | none | – | – |",
+    ]

@@ -85,12 +85,13 @@ def with_figures(page: str, counts: dict[tuple[str, str], Count], summary: str) 
     return "\n".join(lines) + "\n"
 
 
-def summarise(reports: list[Path], counts: dict[tuple[str, str], Count]) -> str:
-    suites = [suite for report in reports for suite in ElementTree.parse(report).getroot().iter("testsuite")]
-    tests, seconds = (sum(float(suite.get(name, 0)) for suite in suites) for name in ("tests", "time"))
-    trials, failures = (sum(getattr(count, name) for count in counts.values()) for name in ("trials", "failures"))
-    day = suites[0].get("timestamp", "")[:10]
-    return f"{day}, {tests:.0f} tests, {trials} trials, {failures} failures, {seconds / 60:.1f} minutes."
+def summarise(reports: list[Path], counts: dict[tuple[str, str], Count], links: list[Link]) -> str:
+    """Returns the day and the sums over all tests that the table points to, each counted once."""
+    tests = {key: count for key, count in counts.items() if counted(links, {key: count}).trials}
+    total = counted(links, tests)
+    suites = ElementTree.parse(reports[0]).getroot().iter("testsuite")
+    day = next(suites).get("timestamp", "")[:10]
+    return f"{day}, {len(tests)} tests, {total.trials} trials, {total.failures} failures."
 
 
 def run_all(folder: Path) -> list[Path]:
@@ -106,7 +107,9 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(name) for name in arguments] or run_all(Path(folder))
         counts = read_reports(reports)
-        page = with_figures(PAGE.read_text(encoding="utf-8"), counts, summarise(reports, counts))
+        page = PAGE.read_text(encoding="utf-8")
+        links = [link for row in rows(page).values() for link in row]
+        page = with_figures(page, counts, summarise(reports, counts, links))
     PAGE.write_text(page, encoding="utf-8")
 
 

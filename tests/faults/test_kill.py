@@ -78,7 +78,7 @@ def kill_run(
     for number in range(rounds):
         saved = newest(run_dir)
         process = trainer.start(run_dir, NEVER)
-        goal = saved + dice.randrange(1, 30) if number % 5 else saved  # every fifth is met while it starts or compiles
+        goal = saved + dice.randrange(1, 12) if number % 5 else saved  # every fifth is met while it starts or compiles
         while newest(run_dir) < goal:
             assert process.is_alive(), "it ended by itself"
             time.sleep(0.002)

@@ -210,7 +210,10 @@ def test_intervals_and_the_end_may_change_on_the_way(tmp_path, straight):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("env_steps", "many"), ("wall_s", None), ("metrics_bytes", -1), ("totals", {"count": 1}), ("config", 5)],
+    [
+        *(("env_steps", "many"), ("wall_s", None), ("wall_s", float("inf")), ("metrics_bytes", -1), ("config", 5)),
+        *(("totals", {"count": 1}), ("totals", {"count": 1, "sums": {"x": float("nan")}, "maxima": {}})),
+    ],
 )
 def test_a_manifest_that_makes_no_sense_is_refused(tmp_path, name: str, value):
     assert train(tmp_path, with_updates(2), resume=False) == OK
