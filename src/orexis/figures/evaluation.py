@@ -11,7 +11,7 @@ from orexis.figures.table import SourceTable
 
 PANEL_HEIGHT = 2.2  # inches, all that belongs to a panel
 AXES_HEIGHT = 1.5  # of them, the curves
-LEFT = 0.44  # inches beside the curves, for the numbers
+LEFT = 0.54  # inches beside the curves, for the numbers
 
 
 @dataclasses.dataclass(frozen=True)
