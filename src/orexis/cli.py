@@ -17,6 +17,7 @@ from orexis import __version__
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.presets import PAPER_TASKS, check_task_name, preset
 from orexis.runs.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, check_numbers
+from orexis.runs.processes import find_processes
 from orexis.runs.sources import check_source_name
 
 
@@ -36,7 +37,14 @@ class Train:
     resume: bool = False
     """Go on with the run in --run-dir."""
     devices: int | None = None
-    """CPU devices to use; default one a core."""
+    """CPU devices to use, of this process; default one a core."""
+    coordinator: str | None = None
+    """HOST:PORT of the first process, for a run on several; under Slurm they find each other."""
+    num_processes: int | None = None
+    process_id: int | None = None
+    """Which of them this one is, from 0; the first writes the run folder."""
+    join_timeout: int = 300
+    """Seconds to wait for the others to arrive."""
     engine: Literal["fast", "dense"] = RunConfig.engine
     """dense: nothing is factored or tabulated, for debugging."""
     lifetimes: int = MetaConfig.lifetimes
@@ -66,10 +74,11 @@ class Train:
 
     def run(self) -> int:
         config = self.config()
+        processes = find_processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout)
         from orexis.runs.train import train
 
         run_dir = self.run_dir or Path("runs") / f"{_file_name(self.task)}-seed{self.seed}"
-        return train(run_dir, config, self.resume, self.devices)
+        return train(run_dir, config, self.resume, self.devices, processes)
 
     def config(self) -> RunConfig:
         """Returns the run's config, the short options laid over the preset. Raises UsageError for a bad value."""

@@ -135,7 +135,7 @@ class Engine:
             out_specs=_PARTITION,
             check_vma=False,
         )
-        return jax.jit(sharded)(jnp.arange(self.config.lifetimes, dtype=jnp.int32))
+        return jax.jit(sharded)(np.arange(self.config.lifetimes, dtype=np.int32))
 
     @property
     def shardings(self) -> PyTree:

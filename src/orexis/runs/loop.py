@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from rich.console import Console
 
 from orexis.config import RunConfig, from_json, to_json
-from orexis.meta.engine import Engine, TrainState, UpdateMetrics, make_mesh
-from orexis.runs import checkpoint, signals
+from orexis.meta.engine import Engine, Learner, TrainState, UpdateMetrics, make_mesh
+from orexis.runs import checkpoint, distributed, signals
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError
 from orexis.runs.folder import CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
@@ -46,14 +47,19 @@ def make_engine(config: RunConfig) -> Engine:
         check_task(task)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
-    mesh = make_mesh(usable_devices(config.meta.lifetimes))
+    mesh = make_mesh(usable_devices(config.meta.lifetimes, jax.process_count()))
     return Engine(task, config.meta, config.seed, mesh, engine=config.engine)
 
 
-def usable_devices(num_lifetimes: int) -> list[jax.Device]:
-    """Returns the most devices that can share `num_lifetimes` equally."""
+def usable_devices(num_lifetimes: int, num_processes: int = 1) -> list[jax.Device]:
+    """Returns the most devices that can share `num_lifetimes` equally; for several processes, all or UsageError."""
     devices = jax.devices()
     count = len(devices)
+    if num_processes > 1 and num_lifetimes % count:
+        raise UsageError(
+            f"{num_lifetimes} lifetimes cannot be shared equally by the {count} devices of {num_processes} processes; "
+            "change --lifetimes or --devices"
+        )
     while num_lifetimes % count:
         count -= 1
     return devices[:count]
@@ -131,11 +137,12 @@ class Run:
         try:
             state = self._load(warnings.append)
             updates, done = self.config.updates, self.progress.step
-            with contextlib.closing(Reporter(self.run_dir / LOG, updates, done)) as report:
+            console = None if distributed.is_first() else Console(quiet=True)
+            with contextlib.closing(Reporter(self.run_dir / LOG, updates, done, console)) as report:
                 for warning in warnings:
                     report.say(f"warning: {warning}")
-                if state is not None and not self._artefact_is_of_this_step():
-                    self._write_artefact(state)  # the kill came between checkpoint and artefact
+                if state is not None and distributed.is_first() and not self._artefact_is_of_this_step():
+                    self._write_artefact(jax.device_get(state.learner))  # the kill came between checkpoint and artefact
                 if done >= updates:
                     with contextlib.closing(self._open_metrics(report)) as metrics_file:
                         self._finish_row(metrics_file)
@@ -146,6 +153,10 @@ class Run:
                     f"{self.config.meta.lifetimes} lifetimes on {self.engine.mesh.size} devices, in {self.run_dir}"
                 )
                 return self._train(state, report)
+        except jax.errors.JaxRuntimeError as error:
+            if jax.process_count() > 1:
+                raise distributed.others_are_gone(error) from error
+            raise
         except OSError as error:
             left = checkpoint.steps(self.run_dir / CHECKPOINTS)
             kept = f"the checkpoint of update {left[-1]} is untouched" if left else "no checkpoint was written yet"
@@ -159,17 +170,17 @@ class Run:
         template = jax.eval_shape(self.engine.init)
         checkpoint.check_template(template)
         refuse_too_large(template)
-        loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn)
-        if loaded is None:
+        loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn) if distributed.is_first() else None
+        state, manifest = distributed.share(loaded or (None, {}), template)
+        if state is None:
             return None
-        state, manifest = loaded
         try:
             trained_with = from_json(RunConfig, manifest.get("config"))
         except ValueError as error:
             raise BadDataError(f"the manifest of step {manifest['step']} cannot be used: {error}") from error
         refuse_another(self.run_dir, trained_with, self.config)
         self.progress = Progress.from_manifest(manifest, self.config.meta.lifetimes)
-        return jax.device_put(state, self.engine.shardings)
+        return distributed.place(state, self.engine.shardings)
 
     def _train(self, state: TrainState | None, report: Reporter) -> int:
         def prepare():
@@ -186,6 +197,7 @@ class Run:
         with contextlib.closing(self._open_metrics(report)) as metrics_file:
             while self.progress.step < updates and not self._must_stop():
                 current = self._stride(current, compiled)
+                self.stop.code = distributed.agree(self.stop.code)
                 self._write_row(metrics_file, report)
                 if self.progress.step % self.config.checkpoint_every == 0:
                     saved = self._save(current, metrics_file)
@@ -218,7 +230,7 @@ class Run:
             waiting.append(metrics)
             if len(waiting) >= AHEAD:
                 self._count(waiting.popleft())
-            if self._must_stop():
+            if self._must_stop() and jax.process_count() == 1:  # several stop between strides, when all know
                 break
         for metrics in waiting:
             self._count(metrics)
@@ -252,6 +264,9 @@ class Run:
         """Writes a checkpoint, then the artefact from the same state; returns the step."""
         jax.block_until_ready(state)  # training still under way is not counted as saving
         start = time.monotonic()
+        whole = distributed.gather(state, self.engine.mesh)
+        if not distributed.is_first():
+            return self.progress.step
         self.progress.metrics_bytes = metrics_file.offset()
         config = to_json(self.config)
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
@@ -259,14 +274,14 @@ class Run:
         checkpoint.save(
             self.run_dir / CHECKPOINTS,
             self.progress.step,
-            jax.device_get(state),
+            whole,
             {**about, **self.progress.to_manifest()},
         )
-        self._write_artefact(state)
+        self._write_artefact(whole.learner)
         self._saving_s += time.monotonic() - start
         return self.progress.step
 
-    def _write_artefact(self, state: TrainState) -> None:
+    def _write_artefact(self, learner: Learner) -> None:
         meta, progress = self.config.meta, self.progress
         training = {
             "updates": progress.step,
@@ -280,7 +295,7 @@ class Run:
             self.config.task,
             self.engine.task.spec,
             meta.reward,
-            state.learner.eta_average,
+            learner.eta_average,
             {"config": to_json(self.config), "training": training, "versions": versions()},
         )
 
