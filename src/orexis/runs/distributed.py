@@ -9,45 +9,29 @@ Every process trains its share of the lifetimes; the first alone reads and write
 With one process all three do nothing. A run saved by P processes goes on with any other number.
 """
 
-import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orexis.runs.errors import CommandError, MachineError
+from orexis.runs.errors import MachineError
 from orexis.runs.processes import Processes
 from orexis.types import PyTree
 
 HEARTBEAT_S = 30
 """After how long a silence a process counts as dead."""
-FAREWELL_S = 10
-"""How long to wait for the others at the end: they are there, or gone for good."""
 
 
-@contextlib.contextmanager
-def joined(processes: Processes) -> Iterator[None]:
-    """Connects this process to the others. Enter before anything touches a device. Raises MachineError.
+def join(processes: Processes) -> None:
+    """Connects this process to the others. Call before anything touches a device. Raises MachineError.
 
-    The first listens on the address that it was given and on no other. An error ends the process at once: JAX's own
-    farewell would wait for the others, who may be gone, and then abort.
+    The first listens on the address that it was given and on no other.
     """
-    try:
-        _join(processes)
-        yield
-    except CommandError as error:
-        print(f"orexis: {error}", file=sys.stderr, flush=True)
-        os._exit(error.code)
-    multihost_utils.sync_global_devices("the end")  # the first may still be writing; only then do they part
-
-
-def _join(processes: Processes) -> None:
     where = (
         {}
         if processes.coordinator is None
@@ -59,12 +43,12 @@ def _join(processes: Processes) -> None:
         }
     )
     jax.config.update("jax_enable_recoverability", True)  # else a death elsewhere aborts this process without a word
+    jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM
     try:
         jax.distributed.initialize(
             **where,  # type: ignore[arg-type]
             initialization_timeout=processes.patience_s,
             heartbeat_timeout_seconds=HEARTBEAT_S,
-            shutdown_timeout_seconds=FAREWELL_S,
         )
         if len(jax.devices()) < processes.count:
             raise RuntimeError("some brought no device")
@@ -132,6 +116,18 @@ def agree(code: int | None) -> int | None:
         return code
     codes = multihost_utils.process_allgather(np.int32(code or 0))
     return int(np.max(codes)) or None
+
+
+def part() -> None:
+    """Waits until every process has come to the end: the first may still be writing."""
+    multihost_utils.sync_global_devices("the end")
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process. JAX's own farewell would wait for the others, who may be gone, and then abort."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def others_are_gone(error: Exception) -> MachineError:

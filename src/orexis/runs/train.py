@@ -4,11 +4,13 @@ In this order: everything that can be refused is refused before JAX is imported.
 """
 
 import contextlib
+import sys
 import tempfile
 from pathlib import Path
 
 from orexis.config import RunConfig
 from orexis.runs import signals
+from orexis.runs.errors import CommandError
 from orexis.runs.folder import claimed
 from orexis.runs.platform import prepare_jax
 from orexis.runs.processes import Processes
@@ -24,17 +26,40 @@ def train(
 
     Raises CommandError for everything that can be said in one sentence.
     """
+    if processes is None:
+        with signals.listening() as stop, claimed(run_dir, config, resume):
+            return _go(run_dir, config, stop, devices, None)
+    try:
+        code = _train_together(run_dir, config, resume, devices, processes)
+    except CommandError as error:
+        print(f"orexis: {error}", file=sys.stderr)
+        code = error.code
+    from orexis.runs.distributed import leave
+
+    leave(code)
+
+
+def _train_together(run_dir: Path, config: RunConfig, resume: bool, devices: int | None, processes: Processes) -> int:
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(signals.listening())
-        if processes is None or processes.index == 0:
+        if processes.index == 0:
             stack.enter_context(claimed(run_dir, config, resume))
         else:
             run_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orexis-")))
-        prepare_jax(devices)
-        from orexis.runs import distributed
-        from orexis.runs.loop import Run, make_engine
+        return _go(run_dir, config, stop, devices, processes)
 
-        if processes is None:
-            return Run(run_dir, config, make_engine(config), stop).go()
-        with distributed.joined(processes):
-            return Run(run_dir, config, make_engine(config), stop).go()
+
+def _go(
+    run_dir: Path, config: RunConfig, stop: signals.StopRequest, devices: int | None, processes: Processes | None
+) -> int:
+    """Starts JAX and trains."""
+    prepare_jax(devices)
+    from orexis.runs import distributed
+    from orexis.runs.loop import Run, make_engine
+
+    if processes is None:
+        return Run(run_dir, config, make_engine(config), stop).go()
+    distributed.join(processes)
+    code = Run(run_dir, config, make_engine(config), stop).go()
+    distributed.part()
+    return code

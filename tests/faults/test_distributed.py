@@ -1,0 +1,144 @@
+"""A run on two processes is the run on one; when one of them goes, the other does not wait for ever."""
+
+import csv
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from orexis.runs.errors import FAILED, PREEMPTED, UsageError
+from orexis.runs.processes import Processes, find_processes
+from tests.faults import children
+
+UPDATES = 8
+OPTIONS = ["--lifetimes", "8", "--checkpoint-every", "4", "--outer.window", "1"]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def start(run_dir: Path, updates: int, *options: str) -> subprocess.Popen:
+    line = [sys.executable, "-m", "orexis", "train", "bandit", *OPTIONS, "--updates", str(updates)]
+    flags = [flag for flag in children.FLAGS if "device_count" not in flag]
+    return subprocess.Popen(
+        [*line, "--run-dir", str(run_dir), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XLA_FLAGS": " ".join(flags), "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def start_two(run_dir: Path, updates: int, *options: str) -> list[subprocess.Popen]:
+    """Starts both processes of a run, one device each; only the first knows the run folder's name."""
+    told = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-processes", "2", "--devices", "1", *options]
+    folders = (run_dir, run_dir.with_name("never-made"))
+    return [start(folder, updates, *told, "--process-id", str(i)) for i, folder in enumerate(folders)]
+
+
+def finish(*processes: subprocess.Popen) -> list[tuple[int, str]]:
+    """Returns exit code and complaints of each."""
+    complaints = [process.communicate(timeout=300)[1] for process in processes]
+    return [(process.returncode, text) for process, text in zip(processes, complaints, strict=True)]
+
+
+def wait_for_a_checkpoint(run_dir: Path, *processes: subprocess.Popen) -> None:
+    while not list(run_dir.glob("checkpoints/step_*")):
+        assert all(process.poll() is None for process in processes), finish(*processes)
+        time.sleep(0.05)
+
+
+def state_of(run_dir: Path, step: int) -> dict[str, bytes]:
+    (path,) = (run_dir / "checkpoints" / f"step_{step:08d}").glob("*.safetensors")
+    return {name: array.tobytes() for name, array in load_file(path).items()}
+
+
+def rows_of(run_dir: Path) -> list[dict[str, str]]:
+    with (run_dir / "metrics.csv").open() as file:
+        return [{name: value for name, value in row.items() if name != "wall_s"} for row in csv.DictReader(file)]
+
+
+@pytest.mark.slow
+def test_two_processes_reach_the_bits_of_one_and_go_on_from_each_others_checkpoints(tmp_path):
+    alone, together, mixed = (tmp_path / name for name in ("alone", "together", "mixed"))
+    assert finish(start(alone, UPDATES, "--devices", "2"))[0][0] == 0
+    codes = finish(*start_two(together, UPDATES))
+    assert [code for code, _ in codes] == [0, 0], codes
+    assert not (tmp_path / "never-made").exists()
+    assert state_of(together, UPDATES) == state_of(alone, UPDATES)
+    assert rows_of(together) == rows_of(alone)
+
+    assert finish(start(mixed, UPDATES // 2, "--devices", "2"))[0][0] == 0
+    codes = finish(*start_two(mixed, UPDATES, "--resume"))
+    assert [code for code, _ in codes] == [0, 0], codes
+    assert state_of(mixed, UPDATES) == state_of(alone, UPDATES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_when_one_process_dies_the_other_ends_and_says_so(tmp_path, victim: int):
+    processes = start_two(tmp_path / "run", 10**6)
+    wait_for_a_checkpoint(tmp_path / "run", *processes)
+    processes[victim].kill()
+    (code, complaint) = finish(processes[1 - victim])[0]
+    finish(processes[victim])
+    assert code in (FAILED, -signal.SIGABRT)  # JAX may notice the death of the first before we do
+    assert "another process of this run has died" in complaint or "another task died" in complaint
+
+
+@pytest.mark.slow
+def test_a_signal_to_either_stops_both_with_everything_saved(tmp_path):
+    processes = start_two(tmp_path / "run", 10**6)
+    wait_for_a_checkpoint(tmp_path / "run", *processes)
+    processes[1].send_signal(signal.SIGTERM)
+    codes = finish(*processes)
+    assert [code for code, _ in codes] == [PREEMPTED, PREEMPTED], codes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_process_that_never_arrives_is_not_waited_for_beyond_the_timeout(tmp_path, index: int):
+    told = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-processes", "2", "--devices", "1"]
+    lonely = start(tmp_path / "run", 1, *told, "--process-id", str(index), "--join-timeout", "3")
+    (code, complaint) = finish(lonely)[0]
+    assert code != 0
+    assert "did not find each other within 3 s" in complaint or "DEADLINE_EXCEEDED" in complaint
+
+
+@pytest.mark.parametrize(
+    ("coordinator", "count", "index", "said"),
+    [
+        ("127.0.0.1:80", None, None, "belong together"),
+        (None, 2, 0, "belong together"),
+        ("nowhere", 2, 0, "HOST:PORT"),
+        ("host:port", 2, 0, "HOST:PORT"),
+        ("a b:80", 2, 0, "HOST:PORT"),
+        ("127.0.0.1:80", 2, 2, "between 0 and"),
+        ("127.0.0.1:80", 2, -1, "between 0 and"),
+        ("127.0.0.1:80", 0, 0, "between 0 and"),
+    ],
+)
+def test_bad_processes_are_refused(coordinator, count, index, said: str):
+    with pytest.raises(UsageError, match=said):
+        find_processes(coordinator, count, index, 300)
+
+
+def test_processes_come_from_the_command_line_or_from_a_slurm_step_of_several_tasks(monkeypatch):
+    for name in ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"):
+        monkeypatch.delenv(name, raising=False)
+    assert find_processes(None, None, None, 300) is None
+    assert find_processes("[::1]:4000", 2, 1, 9) == Processes("[::1]:4000", 2, 1, 9)
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")
+    assert find_processes(None, None, None, 300) is None
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    monkeypatch.setenv("SLURM_PROCID", "3")
+    assert find_processes(None, None, None, 300) == Processes(None, 4, 3, 300)
