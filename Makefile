@@ -12,7 +12,7 @@ test: $(VENV)/ready  ## the fast suite
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 test-slow: $(VENV)/ready  ## learning and long checks
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -n 2 -m slow
 
 lint: $(VENV)/ready  ## style, format and types
 	$(BIN)/ruff check .
