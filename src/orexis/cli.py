@@ -323,6 +323,10 @@ class Bench:
     """Turns that engine and reference take."""
     tasks: bool = False
     """Measure the tasks alone, and their share of an update."""
+    scaling: bool = False
+    """Measure and draw updates of Random ABC as lifetimes, T, N and the grid grow."""
+    picture: Path = Path("scaling.png")
+    """Where --scaling draws."""
     reward: str | None = None
     """Measure this reward, a shipped name or a folder, in NumPy alone: steps a second and memory."""
     json: Path | None = None
@@ -330,7 +334,7 @@ class Bench:
 
     def run(self) -> int:
         _require_task(self.task)
-        _require_file_places(self.json)
+        _require_file_places(self.json, self.picture if self.scaling else None)
         if self.lifetimes < 1 or self.repeats < 1:
             raise UsageError("--lifetimes and --repeats must be at least 1")
         if self.tasks:
@@ -341,6 +345,11 @@ class Bench:
 
             result = bench_tasks()
             print_task_speeds(result)
+        elif self.scaling:
+            from orexis.runs.bench_scaling import bench_scaling, print_scaling
+
+            result = bench_scaling(self.picture, self.repeats)
+            print_scaling(result)
         elif self.reward is not None:
             from orexis.runs.bench_reward import bench_reward, print_reward_speed
 

@@ -56,7 +56,7 @@ BUDGETS: dict[str, dict[str, TaskBudget]] = {
         "empty-rooms": TaskBudget(5_000, 32),
         "random-abc": TaskBudget(13_500, 256),
         "key-box": TaskBudget(5_000, 16),
-        "nonstationary-abc": TaskBudget(10_000, 32),
+        "nonstationary-abc": TaskBudget(7_000, 32),
     },
     "paper": {task: TaskBudget(200_000, 256 if task != "key-box" else 30) for task in TITLES},
 }

@@ -21,6 +21,17 @@ from rich.table import Table
 from orexis.runs.errors import CommandError
 
 
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What is measured: a task with its preset, or with some of it changed."""
+
+    task: str
+    lifetimes: int = 64
+    steps: int | None = None  # T
+    window: int | None = None  # N
+    grid: int | None = None  # rows and columns of an ABC World
+
+
 @dataclasses.dataclass
 class Worker:
     """A benchmark process that has compiled and waits."""
@@ -37,9 +48,10 @@ class Worker:
 
 
 @contextlib.contextmanager
-def worker(side: str, task: str, num_lifetimes: int, cache: Path) -> Iterator[Worker]:
+def worker(side: str, setting: Setting, cache: Path) -> Iterator[Worker]:
     """Starts one side of the benchmark and stops it at the end. Compiled programs go to and come from `cache`."""
-    command = [sys.executable, "-m", "orexis.runs.bench_worker", side, task, str(num_lifetimes), str(cache)]
+    told = json.dumps(dataclasses.asdict(setting))
+    command = [sys.executable, "-m", "orexis.runs.bench_worker", side, told, str(cache)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -65,14 +77,14 @@ def bench(task: str, num_lifetimes: int = 64, repeats: int = 5, seconds: float =
     Each turn lasts about `seconds`. `compile_s` is the engine's first compile into an empty cache,
     `compile_warm_s` a second process's with the cache filled.
     """
-    console = Console(stderr=True)
+    console, setting = Console(stderr=True), Setting(task, num_lifetimes)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
         console.print(f"compiling the engine and the naive reference for {task}, {num_lifetimes} lifetimes")
-        with worker("engine", task, num_lifetimes, cache) as engine:
-            with worker("naive", task, num_lifetimes, cache) as naive:
+        with worker("engine", setting, cache) as engine:
+            with worker("naive", setting, cache) as naive:
                 turns = _alternate(engine, naive, repeats, seconds)
-            with worker("engine", task, num_lifetimes, cache) as again:
+            with worker("engine", setting, cache) as again:
                 warm = again.ready["compile_s"]
             result = _summary(task, num_lifetimes, engine, naive, turns) | {"compile_warm_s": warm}
     _show(result)

@@ -1,7 +1,8 @@
 """One side of the benchmark in a process of its own, with the XLA flags that suit it.
 
-Started by `runs.bench` as `python -m orexis.runs.bench_worker SIDE TASK LIFETIMES CACHE`. It compiles, says
-so in one line of JSON, and then runs as many updates as each line on its standard input asks for.
+Started by `runs.bench` as `python -m orexis.runs.bench_worker SIDE SETTING CACHE`, the setting being JSON, see
+`runs.bench.Setting`. It compiles, says so in one line of JSON, and then runs as many updates as each line on its
+standard input asks for.
 """
 
 import json
@@ -11,11 +12,13 @@ import sys
 import time
 from typing import Any
 
+from orexis.runs.bench import Setting
+
 ENGINE_SIDES = ("engine", "dense")
 
 
 def main() -> None:
-    side, task_name, num_lifetimes, cache = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    side, setting, cache = sys.argv[1], Setting(**json.loads(sys.argv[2])), sys.argv[3]
     started = time.perf_counter()
     if side in ENGINE_SIDES:
         from orexis.runs.platform import prepare_jax
@@ -25,7 +28,7 @@ def main() -> None:
 
     jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    step, state, flops = make_side(side, task_name, num_lifetimes)
+    step, state, flops = make_side(side, setting)
     imported = time.perf_counter()
     compiled = step.lower(state).compile()
     compile_s = time.perf_counter() - imported
@@ -41,7 +44,7 @@ def main() -> None:
         )
 
 
-def make_side(side: str, task_name: str, num_lifetimes: int):
+def make_side(side: str, setting: Setting):
     """Returns the jitted update, its first state, and the multiply-adds' flops of one update's matmuls."""
     import dataclasses
 
@@ -50,9 +53,17 @@ def make_side(side: str, task_name: str, num_lifetimes: int):
     from orexis.meta.engine import Engine, make_mesh
     from orexis.presets import preset
     from orexis.reference.naive import Naive
+    from orexis.tasks.abc import RandomABC, abc_map
     from orexis.tasks.registry import make_task
 
-    task, config = make_task(task_name), dataclasses.replace(preset(task_name), lifetimes=num_lifetimes)
+    task = make_task(setting.task) if setting.grid is None else RandomABC(drawing=abc_map(setting.grid))
+    config = preset(setting.task)
+    config = dataclasses.replace(
+        config,
+        lifetimes=setting.lifetimes,
+        agent=dataclasses.replace(config.agent, rollout_length=setting.steps or config.agent.rollout_length),
+        outer=dataclasses.replace(config.outer, window=setting.window or config.outer.window),
+    )
     if side == "naive":
         naive = Naive(task, config)
         state = jax.jit(naive.init)()
@@ -60,7 +71,7 @@ def make_side(side: str, task_name: str, num_lifetimes: int):
     else:
         engine = Engine(task, config, 0, make_mesh(), engine="fast" if side == "engine" else "dense")
         state, update = engine.init(), engine.compile_update()
-    num_chunks = 1 if side == "naive" else num_lifetimes // (engine.mesh.size * (engine.chunk or 1))
+    num_chunks = 1 if side == "naive" else setting.lifetimes // (engine.mesh.size * (engine.chunk or 1))
     return update, state, count_matmul_flops(jax.make_jaxpr(update)(state).jaxpr, num_chunks)
 
 

@@ -35,6 +35,15 @@ C....
 """
 
 
+def abc_map(size: int) -> str:
+    """Returns the drawing of a room of `size` × `size` cells: objects in three corners, the start in the centre."""
+    if size < 3 or size % 2 == 0:
+        raise ValueError(f"an ABC room needs an odd number of rows, at least 3, not {size}")
+    rows = [["."] * size for _ in range(size)]
+    rows[0][0], rows[0][-1], rows[-1][0], rows[size // 2][size // 2] = "A", "B", "C", "@"
+    return "\n".join(["", *("".join(row) for row in rows), ""])
+
+
 @record
 class ABCParams:
     rewards: jax.Array  # f32[3]  of A, B, C, fixed for a lifetime (non-stationary: until the first swap)
