@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from orexis.config import MetaConfig
 from orexis.meta.engine import Engine, default_chunk, make_mesh
+from orexis.presets import preset
 from orexis.tasks.registry import make_task
 from tests.runs.tiny import TINY_META
 
@@ -40,8 +40,9 @@ def test_every_bit_of_state_and_metrics_is_the_same_on_any_number_of_devices(num
 
 
 @pytest.mark.parametrize("num_lifetimes", [4, 8, 16, 20, 64, 100, 256, 1024])
-def test_one_two_and_four_devices_share_the_same_chunks(num_lifetimes: int):
-    chunks = {default_chunk(num_lifetimes, num_devices) for num_devices in (1, 2, 4)}
+@pytest.mark.parametrize("agent_bytes", [1, 300_000, 10**9])
+def test_one_two_and_four_devices_share_the_same_chunks(num_lifetimes: int, agent_bytes: int):
+    chunks = {default_chunk(num_lifetimes, num_devices, agent_bytes) for num_devices in (1, 2, 4)}
     assert len(chunks) == 1
     (chunk,) = chunks
     assert num_lifetimes % (4 * chunk) == 0
@@ -53,9 +54,12 @@ def test_one_two_and_four_devices_share_the_same_chunks(num_lifetimes: int):
     [(64, 1, 16), (64, 8, 8), (64, 64, 1), (6, 1, 6), (6, 2, 3), (60, 3, 5), (7, 7, 1)],
 )
 def test_every_device_has_whole_chunks(num_lifetimes: int, num_devices: int, chunk: int):
-    assert default_chunk(num_lifetimes, num_devices) == chunk
+    assert default_chunk(num_lifetimes, num_devices, agent_bytes=1) == chunk
     assert num_lifetimes // num_devices % chunk == 0
 
 
-def test_the_default_of_the_paper_is_four_chunks_of_sixteen():
-    assert default_chunk(MetaConfig.lifetimes, 1) == 16
+@pytest.mark.parametrize(
+    ("name", "chunk"), [("random-abc", 16), ("nonstationary-abc", 16), ("empty-rooms", 8), ("key-box", 4)]
+)
+def test_the_larger_the_agents_the_smaller_the_chunks(name: str, chunk: int):
+    assert Engine(make_task(name), preset(name), 0, make_mesh(jax.devices()[:1])).chunk == chunk
