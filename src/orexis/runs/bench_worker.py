@@ -5,6 +5,7 @@ Started by `runs.bench` as `python -m orexis.runs.bench_worker SIDE SETTING CACH
 standard input asks for.
 """
 
+import collections
 import json
 import os
 import resource
@@ -26,6 +27,8 @@ def main() -> None:
         prepare_jax()
     import jax
 
+    from orexis.runs.loop import AHEAD
+
     jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     step, state, flops = make_side(side, setting)
@@ -36,8 +39,12 @@ def main() -> None:
     say({"compile_s": compile_s, "start_s": imported - started, "matmul_flops": flops, "peak": matmul_peak()})
     for line in sys.stdin:
         begun, used = time.perf_counter(), time.process_time()
+        waiting: collections.deque[Any] = collections.deque()
         for _ in range(int(line)):
-            state, _ = compiled(state)
+            state, metrics = compiled(state)
+            waiting.append(metrics)
+            if len(waiting) >= AHEAD:  # as in training: with more on their way the devices can starve each other
+                jax.block_until_ready(waiting.popleft())
         jax.block_until_ready(state)
         say(
             {"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - used, "rss_mb": peak_rss_mb()}
