@@ -51,6 +51,7 @@ def test_a_reward_of_another_task_is_refused(tmp_path):
 @pytest.mark.slow
 def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("orexis.runs.platform.prepare_jax", lambda num_devices=None: None)
+    monkeypatch.setattr("orexis.reproduce.fig3.shipped_names", lambda: ["random-abc"])  # the other is to be trained
     line = ["reproduce", "fig3", "--budget", "smoke", "--out", str(tmp_path), "--cache", str(tmp_path / "cache")]
     assert cli.main([*line, "--tasks", "random-abc", "nonstationary-abc"]) == 0
     found = {path.name for path in (tmp_path / "fig3").iterdir()}
