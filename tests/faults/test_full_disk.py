@@ -14,7 +14,7 @@ from orexis.runs.train import train
 from orexis.zoo.artefact import read_artefact
 from tests.faults import children
 from tests.faults.mounts import small_disk
-from tests.runs.tiny import TINY, digest_of, remembered_engine, rows_of, with_updates
+from tests.runs.tiny import TINY, digest_of, remembered_engine, rows_of, train_undisturbed, with_updates
 
 
 @pytest.fixture(autouse=True)
@@ -24,11 +24,7 @@ def compiled_once(monkeypatch):
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory) -> Path:
-    run_dir = tmp_path_factory.mktemp("straight") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "make_engine", remembered_engine)
-        assert train(run_dir, TINY, resume=False) == OK
-    return run_dir
+    return train_undisturbed(tmp_path_factory.mktemp("straight") / "run")
 
 
 def assert_same_run(run_dir: Path, straight: Path) -> None:

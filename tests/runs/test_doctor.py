@@ -11,7 +11,7 @@ from orexis.runs import checkpoint, lock, loop
 from orexis.runs.doctor import examine
 from orexis.runs.errors import BAD_DATA, OK, BadDataError, UsageError
 from orexis.runs.train import train
-from tests.runs.tiny import TINY, remembered_engine, with_updates
+from tests.runs.tiny import TINY, remembered_engine, train_undisturbed, with_updates
 from tests.zoo.rewards import write_reward
 
 
@@ -22,11 +22,7 @@ def compiled_once(monkeypatch):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
-    run_dir = tmp_path_factory.mktemp("finished") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "make_engine", remembered_engine)
-        assert train(run_dir, with_updates(8), resume=False) == OK
-    return run_dir
+    return train_undisturbed(tmp_path_factory.mktemp("finished") / "run", with_updates(8))
 
 
 @pytest.fixture

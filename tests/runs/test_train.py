@@ -17,7 +17,7 @@ from orexis.runs import checkpoint, loop
 from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED, BadDataError, UsageError
 from orexis.runs.train import train
 from orexis.zoo.artefact import read_artefact
-from tests.runs.tiny import TINY, CompiledOnce, digest_of, remembered_engine, rows_of, with_updates
+from tests.runs.tiny import TINY, CompiledOnce, digest_of, remembered_engine, rows_of, train_undisturbed, with_updates
 
 MAKE_ENGINE = loop.make_engine
 
@@ -30,11 +30,7 @@ def compiled_once(monkeypatch):
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory) -> Path:
     """A run of twelve updates that nothing disturbed, its checkpoints every four."""
-    run_dir = tmp_path_factory.mktemp("straight") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "make_engine", remembered_engine)
-        assert train(run_dir, TINY, resume=False) == OK
-    return run_dir
+    return train_undisturbed(tmp_path_factory.mktemp("straight") / "run")
 
 
 def state_at(run_dir: Path, step: int):

@@ -11,10 +11,14 @@ from types import SimpleNamespace
 
 import jax
 import numpy as np
+import pytest
 
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, RunConfig
 from orexis.meta.engine import Engine, TrainState, make_mesh
+from orexis.runs import loop
+from orexis.runs.errors import OK
 from orexis.runs.loop import usable_devices
+from orexis.runs.train import train
 from orexis.tasks.registry import make_task
 
 TINY_META = MetaConfig(
@@ -81,3 +85,11 @@ def rows_of(run_dir: Path) -> list[list[str]]:
     clock = lines[0].split(",").index("wall_s")
     rows = [line.split(",") for line in lines]
     return [row[:clock] + row[clock + 1 :] for row in rows]
+
+
+def train_undisturbed(run_dir: Path, config: RunConfig = TINY) -> Path:
+    """Returns the folder of a run that nothing disturbed, trained with the engine that tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "make_engine", remembered_engine)
+        assert train(run_dir, config, resume=False) == OK
+    return run_dir
