@@ -5,8 +5,8 @@
 Two facts of small machines shape it. Ops on a few lifetimes are too small for threads to
 help, so each core is a device of its own with single-threaded ops. And a chunk of four to sixteen
 lifetimes keeps its weights in cache, so a shard is a loop over chunks, not one wide batch. The
-gradients of all chunks are gathered and added in their order, so that the number of devices does
-not even change the rounding. Lifetimes that are not finite are left out, see `guard`.
+gradients are added in an order that does not depend on the number of devices (`count_blocks`), so
+that it does not even change the rounding. Lifetimes that are not finite are left out, see `guard`.
 """
 
 import dataclasses
@@ -79,19 +79,26 @@ def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
     return Mesh(np.array(jax.devices() if devices is None else devices), (AXIS,))
 
 
-CHUNK_BYTES = 4 * 2**20
+CHUNK_BYTES = 2 * 2**20
 """About how much of agents' states a chunk may have; measured, see docs/performance.md."""
+
+
+def count_blocks(num_lifetimes: int, num_devices: int) -> int:
+    """Returns into how many blocks the lifetimes are cut, whose gradients are added up apart: four where it is possible.
+
+    A device has whole blocks and a block whole chunks, so 1, 2 and 4 devices add the same numbers in the same order.
+    """
+    num_blocks = math.lcm(4, num_devices)
+    return num_devices if num_lifetimes % num_blocks else num_blocks
 
 
 def default_chunk(num_lifetimes: int, num_devices: int, agent_bytes: int) -> int:
     """Returns how many lifetimes make a chunk, whose agents' states have `agent_bytes` each.
 
-    As many as `CHUNK_BYTES` hold, but at least two and at most sixteen; and never more than a quarter of all: then 1, 2
-    and 4 devices have the same chunks to share, and adding chunks in their order gives the same bits on each.
+    As many as `CHUNK_BYTES` hold, but at least two and at most sixteen, and never more than a block has.
     """
     limit = min(16, max(2, CHUNK_BYTES // agent_bytes))
-    num_blocks = math.lcm(4, num_devices)
-    return _largest_divisor(num_lifetimes // (num_devices if num_lifetimes % num_blocks else num_blocks), limit)
+    return _largest_divisor(num_lifetimes // count_blocks(num_lifetimes, num_devices), limit)
 
 
 def _largest_divisor(number: int, limit: int) -> int:
@@ -191,7 +198,8 @@ class Engine:
             return Lived(gradients=grads, following=following, metrics=metrics, norm=norm, sound=sound)
 
         chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
-        return live_chunks(live, chunks, prepared)
+        blocks_per_device = count_blocks(self.config.lifetimes, self.mesh.size) // self.mesh.size
+        return live_chunks(live, chunks, prepared, math.gcd(blocks_per_device, chunks.slot.shape[0]))
 
     def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
         return optax.scale_by_adam(), optax.scale_by_adam()
@@ -262,9 +270,8 @@ class Engine:
         prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
         lived = self._live(learner, prepared, state.lifetimes)
         lifetimes = _unchunk(lived.following)
-        # Chunks are gathered and added in their order, whichever device they were on: the same bits on any number.
-        chunk_grads, chunk_metrics = jax.lax.all_gather((lived.gradients, lived.metrics), AXIS, tiled=True)
-        grads, window = add_in_order((chunk_grads, chunk_metrics))
+        # Blocks are gathered and added in their order, whichever device they were on: the same bits.
+        grads, window = add_in_order(jax.lax.all_gather((lived.gradients, lived.metrics), AXIS, tiled=True))
         sound, norms, values, alive, episodes, extrinsic = jax.lax.all_gather(
             (
                 lived.sound.reshape(-1),

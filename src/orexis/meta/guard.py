@@ -36,17 +36,19 @@ class Lived:
 
 @record
 class Guarded:
-    """The same for K chunks, with those that were not sound left out."""
+    """The same for K chunks in B blocks, with those that were not sound left out."""
 
-    gradients: PyTree  # leading K
+    gradients: PyTree  # leading B: the chunks of a block added in their order
     following: Lifetime  # [K, C]; those left out are dead, so that they are replaced by newborns
-    metrics: WindowMetrics  # f32[K] each
+    metrics: WindowMetrics  # f32[B] each, likewise
     norm: jax.Array  # f32[K, C]; NaN for those left out
     sound: jax.Array  # bool[K, C]
 
 
-def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime, networks: PyTree) -> Guarded:
-    """Returns what the window makes of `chunks` [K, C], chunk by chunk.
+def live_chunks(
+    live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime, networks: PyTree, num_blocks: int
+) -> Guarded:
+    """Returns what the window makes of `chunks` [K, C], chunk by chunk, `num_blocks` blocks of equally many.
 
     live: what it makes of one chunk, given the lifetimes [C] and f32[C], 1 where one counts and else 0.
     networks: what the gradients are with respect to.
@@ -56,31 +58,44 @@ def live_chunks(live: Callable[[Lifetime, jax.Array], Lived], chunks: Lifetime, 
 
     def live_one(carry):
         number, counted, results = carry
+        lifetimes = results.following
         # A copy of one that counts stands in for each that does not: chosen while the chunk is copied anyway.
         places = jnp.where(counted, jnp.arange(size), jnp.argmax(counted))
-        lived = live(jax.tree.map(lambda x: x[number, places], chunks), jnp.where(counted, 1.0, 0.0))
+        chunk = jax.tree.map(lambda x: x[number, places], lifetimes)
+        lived = live(chunk, jnp.where(counted, 1.0, 0.0))
         sound = counted & lived.sound
         again = jnp.all(counted) & jnp.any(sound) & ~jnp.all(sound)
-        result = Guarded(
-            gradients=jax.tree.map(lambda g: jnp.where(jnp.any(sound), g, 0.0), lived.gradients),
-            following=_bury(lived.following, chunks.slot[number], chunks.generation[number], sound),
-            metrics=jax.tree.map(lambda x: jnp.sum(jnp.where(sound, x, 0.0)), lived.metrics),
-            norm=jnp.where(sound, lived.norm, jnp.nan),
-            sound=sound,
-        )
-        results = jax.tree.map(
-            lambda rows, row: jax.lax.dynamic_update_index_in_dim(rows, row, number, 0), results, result
+        following = _bury(lived.following, lifetimes.slot[number], lifetimes.generation[number], sound)
+        # Before a second try all of the chunk counted: `chunk` is what it was, and its gradients do not count yet.
+        following = jax.tree.map(lambda old, new: jnp.where(again, old, new), chunk, following)
+        added = jnp.any(sound) & ~again
+        gradients = jax.tree.map(lambda g: jnp.where(added, g, 0.0), lived.gradients)
+        metrics = jax.tree.map(lambda x: jnp.sum(jnp.where(sound & added, x, 0.0)), lived.metrics)
+        block = number // (num_chunks // num_blocks)
+
+        def write(rows: jax.Array, row: jax.Array) -> jax.Array:
+            return jax.lax.dynamic_update_index_in_dim(rows, row, number, 0)
+
+        def add(rows: jax.Array, row: jax.Array) -> jax.Array:
+            return jax.lax.dynamic_update_index_in_dim(rows, rows[block] + row, block, 0)
+
+        results = Guarded(
+            gradients=jax.tree.map(add, results.gradients, gradients),
+            following=jax.tree.map(write, lifetimes, following),
+            metrics=jax.tree.map(add, results.metrics, metrics),
+            norm=write(results.norm, jnp.where(sound, lived.norm, jnp.nan)),
+            sound=write(results.sound, sound),
         )
         return jnp.where(again, number, number + 1), jnp.where(again, sound, everyone), results
 
-    empty = Guarded(
-        gradients=jax.tree.map(lambda x: jnp.zeros((num_chunks, *x.shape), x.dtype), networks),
-        following=jax.tree.map(jnp.zeros_like, chunks),
-        metrics=jax.tree.map(lambda _: jnp.zeros(num_chunks), WindowMetrics.zero()),
+    begun = Guarded(
+        gradients=jax.tree.map(lambda x: jnp.zeros((num_blocks, *x.shape), x.dtype), networks),
+        following=chunks,  # each is overwritten by what becomes of it: no second copy of all thetas
+        metrics=jax.tree.map(lambda _: jnp.zeros(num_blocks), WindowMetrics.zero()),
         norm=jnp.zeros((num_chunks, size)),
         sound=jnp.zeros((num_chunks, size), bool),
     )
-    start = (jnp.zeros((), jnp.int32), everyone, empty)
+    start = (jnp.zeros((), jnp.int32), everyone, begun)
     return jax.lax.while_loop(lambda carry: carry[0] < num_chunks, live_one, start)[2]
 
 
