@@ -74,11 +74,11 @@ class Adam:
     def update(self, grads: PyTree, state: AdamState, theta: PyTree) -> tuple[PyTree, AdamState]:
         step = state.step + 1
         first = jax.tree.map(lambda m, g: self.b1 * m + (1 - self.b1) * g, state.first, grads)
-        second = jax.tree.map(lambda v, g: self.b2 * v + (1 - self.b2) * jnp.square(g), state.second, grads)
+        # The edge of the gradient table that is cut, here, before the square: else all g would be kept for its derivative.
+        squared = grads if self.differentiate_denominator else jax.lax.stop_gradient(grads)
+        second = jax.tree.map(lambda v, g: self.b2 * v + (1 - self.b2) * jnp.square(g), state.second, squared)
 
         def descend(p: jax.Array, m: jax.Array, v: jax.Array) -> jax.Array:
-            if not self.differentiate_denominator:
-                v = jax.lax.stop_gradient(v)  # the edge of the gradient table that is cut
             count = step.astype(p.dtype)
             m_hat, v_hat = m / (1 - self.b1**count), v / (1 - self.b2**count)
             return p - self.learning_rate * m_hat / (jnp.sqrt(v_hat + self.eps_root) + self.eps)

@@ -3,6 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+UNROLLED = 8
+"""Steps that are compiled as one kernel. Its size grows with their square, as each return is computed from scratch."""
+
 
 def discounted_returns(rewards: jax.Array, discounts: jax.Array, bootstrap: jax.Array) -> jax.Array:
     """Returns G f32[T], the sums of rewards to the end of the sequence, bootstrapped there.
@@ -14,11 +17,14 @@ def discounted_returns(rewards: jax.Array, discounts: jax.Array, bootstrap: jax.
     """
     assert rewards.shape == discounts.shape
     assert bootstrap.shape == rewards.shape[1:]
-    returns, following = [], bootstrap
-    for t in reversed(range(rewards.shape[0])):  # T is small and static: an unrolled loop fuses into one kernel
-        following = rewards[t] + discounts[t] * following
-        returns.append(following)
-    return jnp.stack(returns[::-1])
+
+    def add(following: jax.Array, arrival: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        reward, discount = arrival
+        following = reward + discount * following
+        return following, following
+
+    _, returns = jax.lax.scan(add, bootstrap, (rewards, discounts), reverse=True, unroll=UNROLLED)
+    return returns
 
 
 def traced_advantages(rewards: jax.Array, discounts: jax.Array, values: jax.Array, trace: float) -> jax.Array:
