@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from orexis.runs.bench import Setting
+from orexis.runs.platform import prepare_jax, settle
 
 ENGINE_SIDES = ("engine", "dense")
 
@@ -22,8 +23,6 @@ def main() -> None:
     side, setting, cache = sys.argv[1], Setting(**json.loads(sys.argv[2])), sys.argv[3]
     started = time.perf_counter()
     if side in ENGINE_SIDES:
-        from orexis.runs.platform import prepare_jax
-
         prepare_jax()
     import jax
 
@@ -36,6 +35,7 @@ def main() -> None:
     compiled = step.lower(state).compile()
     compile_s = time.perf_counter() - imported
     state = jax.block_until_ready(compiled(state))[0]
+    settle()
     say({"compile_s": compile_s, "start_s": imported - started, "matmul_flops": flops, "peak": matmul_peak()})
     for line in sys.stdin:
         begun, used = time.perf_counter(), time.process_time()

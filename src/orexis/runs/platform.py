@@ -1,6 +1,7 @@
 """Sets JAX up for this machine, before its first use: one device a core, and a private compile cache."""
 
 import functools
+import gc
 import os
 import platform
 from importlib import metadata
@@ -48,6 +49,15 @@ def prepare_jax(num_devices: int | None = None) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     except OSError:
         return  # a home that cannot be written to costs a recompilation, nothing else
+
+
+def settle() -> None:
+    """Lets the garbage collector forget all there is: call it once, when everything is compiled.
+
+    Tracing leaves objects by the hundred thousand, and walking them again and again takes a core from the devices.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @functools.cache
