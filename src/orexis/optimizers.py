@@ -74,7 +74,7 @@ class Adam:
     def update(self, grads: PyTree, state: AdamState, theta: PyTree) -> tuple[PyTree, AdamState]:
         step = state.step + 1
         first = jax.tree.map(lambda m, g: self.b1 * m + (1 - self.b1) * g, state.first, grads)
-        # The edge of the gradient table that is cut, here, before the square: else all g would be kept for its derivative.
+        # The edge of the gradient table that is cut; before the square, else all g would be kept for its derivative.
         squared = grads if self.differentiate_denominator else jax.lax.stop_gradient(grads)
         second = jax.tree.map(lambda v, g: self.b2 * v + (1 - self.b2) * jnp.square(g), state.second, squared)
 

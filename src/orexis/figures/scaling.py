@@ -2,16 +2,16 @@
 
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import NullLocator, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, ScalarFormatter
 
 from orexis.figures.curves import COLUMN_WIDTH
 from orexis.figures.palette import GREY, LEARNED, paper_style
 
 HEADINGS = {
     "lifetimes": "lifetimes L",
-    "T": "steps of a rollout T",
-    "N": "updates of a window N",
-    "grid": "rows and columns of the grid",
+    "T": "rollout length T",
+    "N": "window N",
+    "grid": "grid, rows",
 }
 
 
@@ -30,6 +30,8 @@ def scaling_figure(axes_points: dict[str, tuple[list[int], list[float]]]) -> Fig
             panel.set(xscale="log", yscale="log", xlabel=HEADINGS.get(axis, axis))
             panel.set_xticks(values, [str(v) for v in values])
             panel.xaxis.set_minor_locator(NullLocator())
+            panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             panel.yaxis.set_major_formatter(ScalarFormatter())
+            panel.yaxis.set_minor_formatter(NullFormatter())
         panels[0].set_ylabel("one update, ms")
     return figure

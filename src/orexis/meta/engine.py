@@ -85,7 +85,7 @@ CHUNK_BYTES = 2 * 2**20
 
 
 def count_blocks(num_lifetimes: int, num_devices: int) -> int:
-    """Returns into how many blocks the lifetimes are cut, whose gradients are added up apart: four where it is possible.
+    """Returns into how many blocks the lifetimes are cut, whose gradients are added up apart: four if possible.
 
     A device has whole blocks and a block whole chunks, so 1, 2 and 4 devices add the same numbers in the same order.
     """
