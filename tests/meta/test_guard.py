@@ -11,7 +11,7 @@ from orexis.meta.guard import Guarded, Lived, add_in_order, all_finite, live_chu
 from orexis.meta.outer import WindowMetrics
 from orexis.types import Last, Lifetime, Rollout, World
 
-NUM_CHUNKS, SIZE = 3, 4
+NUM_CHUNKS, SIZE = 4, 4
 NETWORKS = {"w": np.float32(2.0)}
 
 
@@ -50,9 +50,13 @@ def live(chunk: Lifetime, counts: jax.Array) -> Lived:
     )
 
 
-@functools.partial(jax.jit)
-def guarded(chunks: Lifetime) -> Guarded:
-    return live_chunks(live, chunks, NETWORKS)
+@functools.partial(jax.jit, static_argnums=1)
+def guarded(chunks: Lifetime, num_blocks: int) -> Guarded:
+    return live_chunks(live, chunks, NETWORKS, num_blocks)
+
+
+def sum_blocks(numbers: np.ndarray, num_blocks: int) -> np.ndarray:
+    return numbers.reshape(num_blocks, -1).sum(axis=1)
 
 
 def numbers_with(*faults: tuple[int, int, float]) -> np.ndarray:
@@ -62,11 +66,12 @@ def numbers_with(*faults: tuple[int, int, float]) -> np.ndarray:
     return numbers
 
 
-def test_without_a_fault_every_chunk_is_lived_once():
+@pytest.mark.parametrize("num_blocks", [1, 2, 4])
+def test_without_a_fault_every_chunk_is_lived_once(num_blocks: int):
     numbers = numbers_with()
-    found = guarded(make_chunks(numbers))
-    np.testing.assert_array_equal(found.gradients["w"], (numbers + 1.0).sum(axis=1))
-    np.testing.assert_array_equal(found.metrics.steps, (numbers + 1.0).sum(axis=1))
+    found = guarded(make_chunks(numbers), num_blocks)
+    np.testing.assert_array_equal(found.gradients["w"], sum_blocks(numbers + 1.0, num_blocks))
+    np.testing.assert_array_equal(found.metrics.steps, sum_blocks(numbers + 1.0, num_blocks))
     np.testing.assert_array_equal(found.following.agent, numbers + 1.0)
     np.testing.assert_array_equal(found.following.age, np.ones((NUM_CHUNKS, SIZE)))
     np.testing.assert_array_equal(found.norm, numbers + 1.0)
@@ -86,13 +91,14 @@ def test_without_a_fault_every_chunk_is_lived_once():
     ],
     ids=["first", "last", "three of four", "one in each", "a whole chunk", "all"],
 )
-def test_what_is_not_finite_is_left_out_and_buried_and_the_rest_is_as_it_was(faults):
+@pytest.mark.parametrize("num_blocks", [1, 2, 4])
+def test_what_is_not_finite_is_left_out_and_buried_and_the_rest_is_as_it_was(faults, num_blocks: int):
     numbers = numbers_with(*faults)
     chunks = make_chunks(numbers)
-    found = guarded(chunks)
+    found = guarded(chunks, num_blocks)
     sound = np.isfinite(numbers)
     np.testing.assert_array_equal(found.sound, sound)
-    expected = np.where(sound, numbers + 1.0, 0.0).sum(axis=1)
+    expected = sum_blocks(np.where(sound, numbers + 1.0, 0.0), num_blocks)
     np.testing.assert_array_equal(found.gradients["w"], expected)
     np.testing.assert_array_equal(found.metrics.extrinsic, expected)
     np.testing.assert_array_equal(found.following.agent[sound], (numbers + 1.0)[sound])
@@ -108,8 +114,9 @@ def test_a_fault_that_only_the_gradient_shows_reaches_the_meta_gradient():
         lived = live(chunk, counts)
         return Lived(**{**vars(lived), "sound": jnp.ones(SIZE, bool)})
 
-    found = jax.jit(lambda chunks: live_chunks(blind, chunks, NETWORKS))(make_chunks(numbers_with((1, 2, np.nan))))
-    np.testing.assert_array_equal(np.isnan(found.gradients["w"]), [False, True, False])
+    chunks = make_chunks(numbers_with((1, 2, np.nan)))
+    found = jax.jit(lambda chunks: live_chunks(blind, chunks, NETWORKS, NUM_CHUNKS))(chunks)
+    np.testing.assert_array_equal(np.isnan(found.gradients["w"]), [False, True, False, False])
 
 
 def test_rows_are_added_from_the_first_to_the_last():
