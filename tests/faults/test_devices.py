@@ -59,7 +59,7 @@ def test_every_device_has_whole_chunks(num_lifetimes: int, num_devices: int, chu
 
 
 @pytest.mark.parametrize(
-    ("name", "chunk"), [("random-abc", 16), ("nonstationary-abc", 16), ("empty-rooms", 8), ("key-box", 4)]
+    ("name", "chunk"), [("random-abc", 16), ("nonstationary-abc", 16), ("empty-rooms", 4), ("key-box", 2)]
 )
 def test_the_larger_the_agents_the_smaller_the_chunks(name: str, chunk: int):
     assert Engine(make_task(name), preset(name), 0, make_mesh(jax.devices()[:1])).chunk == chunk

@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from orexis.runs.bench import Setting
-from orexis.runs.platform import prepare_jax, settle
+from orexis.runs.platform import prepare_jax, spare_collector
 
 ENGINE_SIDES = ("engine", "dense")
 
@@ -35,7 +35,7 @@ def main() -> None:
     compiled = step.lower(state).compile()
     compile_s = time.perf_counter() - imported
     state = jax.block_until_ready(compiled(state))[0]
-    settle()
+    spare_collector()
     say({"compile_s": compile_s, "start_s": imported - started, "matmul_flops": flops, "peak": matmul_peak()})
     for line in sys.stdin:
         begun, used = time.perf_counter(), time.process_time()

@@ -27,7 +27,7 @@ from orexis.runs import checkpoint, distributed, signals
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError
 from orexis.runs.folder import CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
-from orexis.runs.platform import settle, versions
+from orexis.runs.platform import spare_collector, versions
 from orexis.runs.writers import MetricsFile, Reporter, Totals
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
@@ -188,7 +188,7 @@ class Run:
             return ready, self.engine.compile_update().lower(ready).compile()
 
         current, compiled = signals.hearing(prepare)
-        settle()
+        spare_collector()
         self.stop.will_save = True
         report.say("compiled; training")
         report.start_clock()

@@ -51,7 +51,7 @@ def prepare_jax(num_devices: int | None = None) -> None:
         return  # a home that cannot be written to costs a recompilation, nothing else
 
 
-def settle() -> None:
+def spare_collector() -> None:
     """Lets the garbage collector forget all there is: call it once, when everything is compiled.
 
     Tracing leaves objects by the hundred thousand, and walking them again and again takes a core from the devices.
