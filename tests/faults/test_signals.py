@@ -50,6 +50,20 @@ def test_a_signal_while_saving_lets_the_save_finish(compiled_once, tmp_path, mon
     assert digest_of(tmp_path, 12) == digest_of(tmp_path / "straight", 12)
 
 
+def test_a_signal_while_processes_agree_waits_for_the_next_time(compiled_once, tmp_path, monkeypatch):
+    asked: list[int | None] = []
+
+    def agree(code: int | None) -> int | None:
+        asked.append(code)
+        if len(asked) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)  # too late to be told to the others
+        return code
+
+    monkeypatch.setattr(loop.distributed, "agree", agree)
+    assert train(tmp_path, TINY, resume=False) == PREEMPTED
+    assert asked == [None, None, PREEMPTED]
+
+
 def test_handlers_are_given_back():
     before = [signal.getsignal(number) for number, _ in CODES]
     with signals.listening() as outer:

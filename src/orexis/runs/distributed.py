@@ -9,9 +9,11 @@ Every process trains its share of the lifetimes; the first alone reads and write
 With one process all three do nothing. A run saved by P processes goes on with any other number.
 """
 
+import contextlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import jax
@@ -130,12 +132,21 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def others_are_gone(error: Exception) -> MachineError:
-    """Returns what to say when a collective operation fails."""
-    return MachineError(
-        f"another process of this run has died or cannot be reached ({_first_line(error)}); "
-        "what was saved is good: start all processes again with --resume"
-    )
+@contextlib.contextmanager
+def naming_the_dead() -> Iterator[None]:
+    """Turns what JAX raises when a process is gone into a MachineError that says so.
+
+    Mostly that is a JaxRuntimeError, but not where connections are still being made: so the words count too.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, jax.errors.JaxRuntimeError) and "gloo" not in str(error).lower():
+            raise
+        raise MachineError(
+            f"another process of this run has died or cannot be reached ({_first_line(error)}); "
+            "what was saved is good: start all processes again with --resume"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

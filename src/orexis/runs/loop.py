@@ -153,10 +153,6 @@ class Run:
                     f"{self.config.meta.lifetimes} lifetimes on {self.engine.mesh.size} devices, in {self.run_dir}"
                 )
                 return self._train(state, report)
-        except jax.errors.JaxRuntimeError as error:
-            if jax.process_count() > 1:
-                raise distributed.others_are_gone(error) from error
-            raise
         except OSError as error:
             left = checkpoint.steps(self.run_dir / CHECKPOINTS)
             kept = f"the checkpoint of update {left[-1]} is untouched" if left else "no checkpoint was written yet"
@@ -196,9 +192,12 @@ class Run:
         self._clock = start - self.progress.wall_s
         updates, saved = self.config.updates, self.progress.step
         with contextlib.closing(self._open_metrics(report)) as metrics_file:
-            while self.progress.step < updates and not self._must_stop():
+            while self.progress.step < updates and not self._gave_up():
+                # Not kept in `stop`: a signal that comes while they agree is for the next time.
+                code = distributed.agree(self.stop.code)
+                if code is not None:
+                    break
                 current = self._stride(current, compiled)
-                self.stop.code = distributed.agree(self.stop.code)
                 self._write_row(metrics_file, report)
                 if self.progress.step % self.config.checkpoint_every == 0:
                     saved = self._save(current, metrics_file)
@@ -206,20 +205,20 @@ class Run:
                 self._save(current, metrics_file)
             self._finish_row(metrics_file)
         report.say(f"saving took {self._saving_s:.3g} s of {time.monotonic() - start:.4g} s of training")
-        if self.progress.skipped_in_a_row >= PATIENCE:
+        if self._gave_up():
             raise BadDataError(self._say_what_was_not_finite())
         if self.progress.step < updates:
-            assert self.stop.code is not None
+            assert code is not None
             done = self.progress.step
             report.say(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
-            return self.stop.code
+            return code
         report.say(
             f"done: {updates} updates, {self.progress.env_steps} steps; the reward is in {self.run_dir / REWARD}"
         )
         return OK
 
-    def _must_stop(self) -> bool:
-        return self.stop.code is not None or self.progress.skipped_in_a_row >= PATIENCE
+    def _gave_up(self) -> bool:
+        return self.progress.skipped_in_a_row >= PATIENCE
 
     def _stride(self, state: TrainState, compiled) -> TrainState:
         """Returns the state after the updates to the next row or checkpoint, or fewer if the run is to stop."""
@@ -231,7 +230,8 @@ class Run:
             waiting.append(metrics)
             if len(waiting) >= AHEAD:
                 self._count(waiting.popleft())
-            if self._must_stop() and jax.process_count() == 1:  # several stop between strides, when all know
+            asked = self.stop.code is not None and jax.process_count() == 1  # several stop between strides, when all know
+            if asked or self._gave_up():
                 break
         for metrics in waiting:
             self._count(metrics)

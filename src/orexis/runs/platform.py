@@ -37,10 +37,13 @@ def prepare_jax(num_devices: int | None = None) -> None:
     if jax_has_started():
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    num_devices = num_devices or cores
     flags = os.environ.get("XLA_FLAGS", "")
-    ours = XLA_FLAGS | {"--xla_force_host_platform_device_count": str(num_devices or cores)}
+    ours = XLA_FLAGS | {"--xla_force_host_platform_device_count": str(num_devices)}
     added = [f"{name}={value}" for name, value in ours.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *added]).strip()
+    # One thread a device: else each of two processes with a device of its own would use all cores, against the other.
+    os.environ.setdefault("NPROC", str(num_devices))
 
     import jax
 

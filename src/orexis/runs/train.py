@@ -60,6 +60,7 @@ def _go(
     if processes is None:
         return Run(run_dir, config, make_engine(config), stop).go()
     distributed.join(processes)
-    code = Run(run_dir, config, make_engine(config), stop).go()
-    distributed.part()
+    with distributed.naming_the_dead():
+        code = Run(run_dir, config, make_engine(config), stop).go()
+        distributed.part()
     return code
