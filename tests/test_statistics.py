@@ -12,6 +12,7 @@ from orexis.statistics import (
     improvement_interval,
     interquartile_mean,
     probability_of_improvement,
+    ratio_interval,
     resample_counts,
     weighted_iqm,
 )
@@ -63,6 +64,17 @@ def test_the_bootstrap_interval_is_scipys(ours, theirs):
     ).confidence_interval
     found = bootstrap_interval(values, num_resamples=20_000, **ours)
     np.testing.assert_allclose(found, [expected.low, expected.high], atol=0.05 * (expected.high - expected.low))
+
+
+def test_the_interval_of_a_ratio_resamples_both_together():
+    random = np.random.default_rng(3)
+    second = random.uniform(1.0, 3.0, 60)
+    np.testing.assert_allclose(ratio_interval(0.8 * second, second), [0.8, 0.8])  # apart they would not cancel
+    first = second * random.uniform(0.5, 1.0, 60)
+    expected = scipy.stats.bootstrap(
+        (first, second), lambda a, b, axis: a.mean(axis) / b.mean(axis), paired=True, method="percentile", rng=0
+    ).confidence_interval
+    np.testing.assert_allclose(ratio_interval(first, second, num_resamples=20_000), expected, atol=2e-3)
 
 
 def test_columns_of_a_lifetime_stay_together():

@@ -64,6 +64,14 @@ def bootstrap_interval(
     return percentile_interval(drawn, level).reshape(2, *values.shape[1:])
 
 
+def ratio_interval(
+    first: np.ndarray, second: np.ndarray, num_resamples: int = NUM_RESAMPLES, seed: int = 0, level: float = LEVEL
+) -> np.ndarray:
+    """Returns the bootstrap interval f[2] of mean over mean of f[n] and f[n], whose rows are drawn together."""
+    counts = resample_counts(len(first), None, num_resamples, seed)
+    return percentile_interval((counts @ first) / (counts @ second), level)
+
+
 def resample_counts(n: int, strata: np.ndarray | None, num_resamples: int, seed: int) -> np.ndarray:
     """Returns f[R, n], how often each of n lifetimes is drawn in each resample; strata keep their sizes."""
     random = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
     lifetimes [L] ──shard──► devices [D] ──loop──► chunks of `chunk` lifetimes ──vmap──► one lifetime
 
 Two facts of small machines shape it. Ops on a few lifetimes are too small for threads to
-help, so each core is a device of its own with single-threaded ops. And a chunk of four to sixteen
+help, so each core is a device of its own with single-threaded ops. And a chunk of two to sixteen
 lifetimes keeps its weights in cache, so a shard is a loop over chunks, not one wide batch. The
 gradients are added in an order that does not depend on the number of devices (`count_blocks`), so
 that it does not even change the rounding. Lifetimes that are not finite are left out, see `guard`.

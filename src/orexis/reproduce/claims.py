@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from orexis.statistics import bootstrap_interval
+from orexis.statistics import bootstrap_interval, ratio_interval
 
 Verdict: TypeAlias = Literal["holds", "does not", "undecided"]
 
@@ -35,6 +35,12 @@ def measure(what: str, values: np.ndarray, bound: float, at_least: bool = True) 
     """Returns the comparison of the mean of f[n], one number for each lifetime, with `bound`."""
     low, high = bootstrap_interval(values)
     return Comparison(what, float(np.mean(values)), float(low), float(high), bound, at_least)
+
+
+def measure_share(what: str, values: np.ndarray, whole: np.ndarray, bound: float) -> Comparison:
+    """Returns the comparison of mean over mean of f[n] and f[n], two sources' numbers for the same lifetimes."""
+    low, high = ratio_interval(values, whole)
+    return Comparison(what, float(np.mean(values) / np.mean(whole)), float(low), float(high), bound)
 
 
 @dataclasses.dataclass(frozen=True)
