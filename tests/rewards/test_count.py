@@ -13,6 +13,7 @@ from orexis.meta.living import live_many
 from orexis.presets import bonus, preset
 from orexis.rewards.count import Count, hash_observations
 from orexis.rewards.extrinsic import Extrinsic
+from orexis.statistics import bootstrap_interval
 from orexis.tasks.empty_rooms import EmptyRooms
 from orexis.tasks.key_box import KeyBox
 from tests.instances import random_rollout, small_task
@@ -94,7 +95,7 @@ def test_hashes_spread_over_the_buckets():
 
 @pytest.mark.slow
 def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_does():
-    # The gain is small, since a young agent wanders anyway: see docs/evaluation.md.
+    # The gain is small, since a young agent wanders anyway, so it takes many lifetimes: see docs/evaluation.md.
     task = EmptyRooms(episodes=40)
     agent = ActorCritic(task.spec, preset("empty-rooms").agent)
 
@@ -102,8 +103,9 @@ def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_doe
         """Returns i[n], the different cells that each lifetime arrives in within its first 3000 steps."""
         mesh = make_mesh(jax.devices()[:2])
         params = source.init(jax.random.key(0))
-        _, _, trace = live_many(task, agent, (), source, params, 5, 32, mesh, chunk=8, traced=True)
+        _, _, trace = live_many(task, agent, (), source, params, 2026, 128, mesh, chunk=8, traced=True)
         return np.array([len(set(row) - {-1}) for row in trace.arrival[:, :3000]])
 
     by_count, by_reward = cells_seen(Count(task, bonus("empty-rooms").count_scale)), cells_seen(Extrinsic())
-    assert by_count.mean() > by_reward.mean(), (by_count, by_reward)
+    low, _ = bootstrap_interval(by_count - by_reward)
+    assert low > 0.0, (by_count, by_reward)
