@@ -13,7 +13,7 @@ from orexis.runs.scores import mean_and_interval
 from orexis.runs.sources import Setting
 
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
-    "extrinsic-ep": {"learning_rate": (0.03, 0.1, 0.3), "entropy_cost": (0.01, 0.05)},
+    "extrinsic-ep": {"learning_rate": (0.01, 0.03, 0.1, 0.3), "entropy_cost": (0.01, 0.05)},
     "count": {"count_scale": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
     "icm": {"icm_scale": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
 }
