@@ -51,18 +51,22 @@ class Claim:
     sentence: str  # the paper's own words
     reading: str  # what we take it to mean, in numbers
     comparisons: tuple[Comparison, ...]  # all must hold; none: what they need is missing
-    missing: str = ""  # what, if anything, was not there to be measured
+    missing: str = ""  # what, if anything, was not there to be measured: then nothing is decided
 
     @property
     def verdict(self) -> Verdict:
         """All comparisons hold, one of them does not, or neither is sure."""
-        verdicts = {comparison.verdict for comparison in self.comparisons}
+        verdicts = {self.verdict_on(comparison) for comparison in self.comparisons}
         if "does not" in verdicts:
             return "does not"
-        return "holds" if verdicts == {"holds"} and not self.missing else "undecided"
+        return "holds" if verdicts == {"holds"} else "undecided"
+
+    def verdict_on(self, comparison: Comparison) -> Verdict:
+        """Returns what one of its comparisons decides."""
+        return "undecided" if self.missing else comparison.verdict
 
     def as_json(self) -> dict[str, Any]:
-        measured = [{**dataclasses.asdict(one), "verdict": one.verdict} for one in self.comparisons]
+        measured = [{**dataclasses.asdict(one), "verdict": self.verdict_on(one)} for one in self.comparisons]
         return {**dataclasses.asdict(self), "comparisons": measured, "verdict": self.verdict}
 
 
@@ -78,7 +82,7 @@ def claims_table(claims: Sequence[Claim]) -> str:
             sign = "≥" if one.at_least else "≤"
             lines.append(
                 f"| {said} | {one.what} | {one.value:.3f} | {one.low:.3f} to {one.high:.3f} "
-                f"| {sign} {one.bound:g} | {one.verdict} |"
+                f"| {sign} {one.bound:g} | {claim.verdict_on(one)} |"
             )
             said = " | "
     return "\n".join(lines)

@@ -89,7 +89,7 @@ def reproduce(request: Request) -> int:
         reward = find_reward(request, task, folder)
         panel, tables, optimum = run_panel(request, task, reward)
         panels.append(panel)
-        claims += [claim(tables, optimum) for claim in CLAIMS[task]]
+        claims += [_judge(request.budget, claim(tables, optimum)) for claim in CLAIMS[task]]
         measured[task] = {
             **_reward_facts(reward),
             "lifetimes": BUDGETS[request.budget][task].lifetimes,
@@ -188,6 +188,13 @@ def compose_page(document: dict[str, Any], claims: Sequence[Claim]) -> str:
             "",
         ]
     return "\n".join([*lines, "## Claims", "", claims_table(claims), ""])
+
+
+def _judge(budget: str, claim: Claim) -> Claim:
+    """Returns the claim, left undecided if the budget was smoke: its rewards have learned nothing, its lives are short."""
+    if budget != "smoke" or claim.missing:
+        return claim
+    return dataclasses.replace(claim, missing="a smoke run decides nothing")
 
 
 def _reward_facts(reward: str | None) -> dict[str, Any]:
