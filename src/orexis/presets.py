@@ -53,7 +53,7 @@ PAPER_TASKS = ("empty-rooms", "random-abc", "key-box", "nonstationary-abc")
 
 BONUSES: dict[str, BonusConfig] = {
     "empty-rooms": BonusConfig(count_scale=0.1),
-    "random-abc": BonusConfig(count_scale=0.01, icm_scale=0.01),
+    "random-abc": BonusConfig(count_scale=0.001, icm_scale=0.001),
     "nonstationary-abc": BonusConfig(count_scale=0.1, icm_scale=0.03),
 }
 """The scales of the hand-made bonuses, chosen for each task by the sweeps in results/sweeps."""
