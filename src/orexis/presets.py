@@ -14,7 +14,19 @@ RANDOM_ABC = MetaConfig(
         entropy_cost=Schedule(0.12, 0.02, 6000),
     )
 )
-EMPTY_ROOMS = MetaConfig(agent=AgentConfig(rollout_length=8, entropy_cost=0.01, optimizer="sgd", learning_rate=0.1))
+EMPTY_ROOMS = MetaConfig(
+    agent=AgentConfig(
+        rollout_length=8,
+        entropy_cost=0.01,
+        optimizer="sgd",
+        learning_rate=0.01,  # the paper's 0.1 lets the critic diverge: see docs/implementation_notes.md, section 7
+    ),
+    outer=OuterConfig(
+        advantage_trace=0.9,
+        reward_learning_rate=Schedule(2e-3, 3e-4, 4000, begin=1500),
+        entropy_cost=Schedule(0.12, 0.005, 2500),  # high at first, as a random reward makes agents stubborn
+    ),
+)
 NONSTATIONARY_ABC = MetaConfig(
     agent=AgentConfig(rollout_length=4, entropy_cost=0.05, optimizer="sgd", learning_rate=0.1),
     outer=OuterConfig(

@@ -191,7 +191,7 @@ def compose_page(document: dict[str, Any], claims: Sequence[Claim]) -> str:
 
 
 def _judge(budget: str, claim: Claim) -> Claim:
-    """Returns the claim, left undecided if the budget was smoke: its rewards have learned nothing, its lives are short."""
+    """Returns the claim, undecided if the budget was smoke: its rewards have learned nothing, its lives are short."""
     if budget != "smoke" or claim.missing:
         return claim
     return dataclasses.replace(claim, missing="a smoke run decides nothing")

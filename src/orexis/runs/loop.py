@@ -230,8 +230,8 @@ class Run:
             waiting.append(metrics)
             if len(waiting) >= AHEAD:
                 self._count(waiting.popleft())
-            asked = self.stop.code is not None and jax.process_count() == 1  # several stop between strides, when all know
-            if asked or self._gave_up():
+            alone = jax.process_count() == 1  # several stop between strides, when all know
+            if (alone and self.stop.code is not None) or self._gave_up():
                 break
         for metrics in waiting:
             self._count(metrics)
