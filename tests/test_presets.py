@@ -10,13 +10,17 @@ PAPER = {  # appendix B.1: time limit, episodes, T, entropy, optimiser, learning
     "nonstationary-abc": (10, 1000, 4, 0.05, "sgd", 0.1),
 }
 
+OUR_LEARNING_RATE = {"empty-rooms": 0.01}  # the paper's lets the critic diverge: docs/implementation_notes.md, section 7
+
 
 @pytest.mark.parametrize("name", PAPER)
 def test_each_domain_has_the_settings_of_the_papers_table(name: str):
     spec, meta = make_task(name).spec, preset(name)
     agent = meta.agent
     found = (spec.time_limit, spec.episodes_per_lifetime, agent.rollout_length, agent.entropy_cost)
-    assert (*found, agent.optimizer, agent.learning_rate) == PAPER[name]
+    *paper, learning_rate = PAPER[name]
+    assert [*found, agent.optimizer] == paper
+    assert agent.learning_rate == OUR_LEARNING_RATE.get(name, learning_rate)
     assert (meta.outer.window, agent.discount, meta.outer.discount, meta.lifetimes) == (5, 0.9, 0.99, 64)
     assert (agent.net.num_filters, agent.net.num_hidden) == (16, 64)
     assert (meta.reward.num_filters, meta.reward.num_hidden, meta.reward.num_units) == (16, 64, 64)
