@@ -64,7 +64,7 @@ PAPER_TASKS = ("empty-rooms", "random-abc", "key-box", "nonstationary-abc")
 """The paper's four domains, in its order."""
 
 BONUSES: dict[str, BonusConfig] = {
-    "empty-rooms": BonusConfig(count_scale=0.1),
+    "empty-rooms": BonusConfig(count_scale=0.1, icm_scale=0.003),
     "random-abc": BonusConfig(count_scale=0.001, icm_scale=0.001),
     "nonstationary-abc": BonusConfig(count_scale=0.1, icm_scale=0.03),
 }
