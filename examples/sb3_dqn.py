@@ -21,7 +21,7 @@ def newborn(env: VecIntrinsicReward, seed: int) -> DQN:
         learning_rate=0.001,
         learning_starts=16,
         train_freq=1,
-        target_update_interval=20,
+        target_update_interval=5,
         batch_size=32,
         gamma=0.9,
         exploration_fraction=0.3,
