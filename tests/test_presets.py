@@ -10,7 +10,7 @@ PAPER = {  # appendix B.1: time limit, episodes, T, entropy, optimiser, learning
     "nonstationary-abc": (10, 1000, 4, 0.05, "sgd", 0.1),
 }
 
-OUR_LEARNING_RATE = {"empty-rooms": 0.01}  # the paper's lets the critic diverge: docs/implementation_notes.md, section 7
+OUR_LEARNING_RATE = {"empty-rooms": 0.01}  # the paper's lets the critic diverge: implementation_notes.md, section 7
 
 
 @pytest.mark.parametrize("name", PAPER)
