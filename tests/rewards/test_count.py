@@ -103,7 +103,7 @@ def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_doe
         """Returns i[n], the different cells that each lifetime arrives in within its first 3000 steps."""
         mesh = make_mesh(jax.devices()[:2])
         params = source.init(jax.random.key(0))
-        _, _, trace = live_many(task, agent, (), source, params, 2026, 128, mesh, chunk=8, traced=True)
+        _, _, trace = live_many(task, agent, (), source, params, 2026, 64, mesh, chunk=8, traced=True)
         return np.array([len(set(row) - {-1}) for row in trace.arrival[:, :3000]])
 
     by_count, by_reward = cells_seen(Count(task, bonus("empty-rooms").count_scale)), cells_seen(Extrinsic())
