@@ -9,10 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import pytest
 from safetensors.numpy import load_file
 
-from orexis.runs.errors import FAILED, PREEMPTED, UsageError
+from orexis.runs.distributed import naming_the_dead
+from orexis.runs.errors import FAILED, PREEMPTED, MachineError, UsageError
 from orexis.runs.processes import Processes, find_processes
 from tests.faults import children
 
@@ -113,6 +115,25 @@ def test_a_process_that_never_arrives_is_not_waited_for_beyond_the_timeout(tmp_p
     (code, complaint) = finish(lonely)[0]
     assert code != 0
     assert "did not find each other within 3 s" in complaint or "DEADLINE_EXCEEDED" in complaint
+
+
+@pytest.mark.parametrize("error", [jax.errors.JaxRuntimeError("UNKNOWN: closed"), ValueError("Gloo connectFullMesh")])
+def test_what_jax_raises_when_a_process_is_gone_names_it(error: Exception):
+    with pytest.raises(MachineError, match="another process of this run has died"), naming_the_dead():
+        raise error
+
+
+def test_an_error_of_our_own_is_not_blamed_on_the_others():
+    with pytest.raises(ValueError, match="ours"), naming_the_dead():
+        raise ValueError("ours")
+
+
+@pytest.mark.parametrize(("told", "threads"), [({}, "3"), ({"NPROC": "7"}, "7")])
+def test_xla_has_a_thread_for_each_device_unless_told_otherwise(told: dict[str, str], threads: str):
+    code = "import os; from orexis.runs.platform import prepare_jax; prepare_jax(3); print(os.environ['NPROC'])"
+    env = {name: value for name, value in os.environ.items() if name != "NPROC"} | told
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == threads
 
 
 @pytest.mark.parametrize(

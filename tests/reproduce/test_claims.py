@@ -9,6 +9,7 @@ import pytest
 from orexis.figures.table import SourceTable
 from orexis.presets import PAPER_TASKS
 from orexis.reproduce.claims import Claim, Comparison, claims_table, measure
+from orexis.reproduce.fig3 import judge
 from orexis.reproduce.fig3_claims import (
     CLAIMS,
     LEARNED,
@@ -59,6 +60,12 @@ def test_a_claim_holds_only_if_all_of_it_does(verdicts, whole):
     assert in_part.verdict == "undecided"
     assert {one["verdict"] for one in in_part.as_json()["comparisons"]} <= {"undecided"}
     assert not {"holds", "does not"} & {cell.strip() for cell in claims_table([in_part]).split("|")}
+
+
+def test_a_smoke_run_decides_nothing():
+    assert judge("smoke", claim_of("holds")).verdict == "undecided"
+    assert judge("small", claim_of("holds")).verdict == "holds"
+    assert judge("smoke", claim_of(missing="no learned reward")).missing == "no learned reward"
 
 
 def test_a_measure_is_the_mean_over_lifetimes_with_its_interval():

@@ -89,7 +89,7 @@ def reproduce(request: Request) -> int:
         reward = find_reward(request, task, folder)
         panel, tables, optimum = run_panel(request, task, reward)
         panels.append(panel)
-        claims += [_judge(request.budget, claim(tables, optimum)) for claim in CLAIMS[task]]
+        claims += [judge(request.budget, claim(tables, optimum)) for claim in CLAIMS[task]]
         measured[task] = {
             **_reward_facts(reward),
             "lifetimes": BUDGETS[request.budget][task].lifetimes,
@@ -190,7 +190,7 @@ def compose_page(document: dict[str, Any], claims: Sequence[Claim]) -> str:
     return "\n".join([*lines, "## Claims", "", claims_table(claims), ""])
 
 
-def _judge(budget: str, claim: Claim) -> Claim:
+def judge(budget: str, claim: Claim) -> Claim:
     """Returns the claim, undecided if the budget was smoke: its rewards have learned nothing, its lives are short."""
     if budget != "smoke" or claim.missing:
         return claim
