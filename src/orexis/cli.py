@@ -47,6 +47,8 @@ class Train:
     """Seconds to wait for the others to arrive."""
     engine: Literal["fast", "dense"] = RunConfig.engine
     """dense: nothing is factored or tabulated, for debugging."""
+    deterministic: bool = RunConfig.deterministic
+    """The same bits on 1, 2, 4 or 8 devices or processes, not only the same to rounding; no more than 8 are used."""
     lifetimes: int = MetaConfig.lifetimes
     """Lifetimes in parallel."""
     history: Literal["lstm", "none"] | None = None
@@ -95,6 +97,7 @@ class Train:
                 updates=self.updates,
                 checkpoint_every=self.checkpoint_every,
                 engine=self.engine,
+                deterministic=self.deterministic,
                 meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
             )
         except ValueError as error:

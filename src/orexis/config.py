@@ -217,6 +217,7 @@ class RunConfig:
     checkpoint_every: int = 500  # updates
     log_every: int = 10  # updates a row of metrics.csv
     engine: Literal["fast", "dense"] = "fast"  # 'dense': nothing factored or tabulated, for debugging
+    deterministic: bool = False  # the same bits on any number of devices, not only the same to rounding
     meta: MetaConfig = dataclasses.field(default_factory=MetaConfig)
 
     def __post_init__(self) -> None:

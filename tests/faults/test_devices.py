@@ -1,13 +1,18 @@
-"""FAULTS 16: the same bits on 1, 2 and 4 devices. (And no gradient summed too often: tests/meta/test_engine.py)"""
+"""FAULTS 16: with `deterministic` the same bits on 1, 2 and 4 devices. (No gradient summed too often:
+tests/meta/test_engine.py.)"""
 
+import dataclasses
 import functools
 
 import jax
 import numpy as np
 import pytest
 
-from orexis.meta.engine import Engine, default_chunk, make_mesh
+from orexis.config import RunConfig
+from orexis.meta.engine import Engine, count_blocks, default_chunk, make_mesh
 from orexis.presets import preset
+from orexis.runs import loop
+from orexis.runs.errors import UsageError
 from orexis.tasks.registry import make_task
 from tests.runs.tiny import TINY_META
 
@@ -15,7 +20,8 @@ from tests.runs.tiny import TINY_META
 @functools.cache
 def run(num_devices: int, num_updates: int = 7):
     """Returns the states and metrics of the tiny run, from the first on."""
-    engine = Engine(make_task("bandit"), TINY_META, 0, make_mesh(jax.devices()[:num_devices]))
+    mesh = make_mesh(jax.devices()[:num_devices])
+    engine = Engine(make_task("bandit"), TINY_META, 0, mesh, deterministic=True)
     state = engine.init()
     results, update = [jax.tree.map(np.array, state)], engine.compile_update()
     for _ in range(num_updates):
@@ -39,23 +45,51 @@ def test_every_bit_of_state_and_metrics_is_the_same_on_any_number_of_devices(num
     assert int(ours[-1][0].learner.update) == 7
 
 
-@pytest.mark.parametrize("num_lifetimes", [4, 8, 16, 20, 64, 100, 256, 1024])
-@pytest.mark.parametrize("agent_bytes", [1, 300_000, 10**9])
-def test_one_two_and_four_devices_share_the_same_chunks(num_lifetimes: int, agent_bytes: int):
-    chunks = {default_chunk(num_lifetimes, num_devices, agent_bytes) for num_devices in (1, 2, 4)}
-    assert len(chunks) == 1
-    (chunk,) = chunks
-    assert num_lifetimes % (4 * chunk) == 0
-    assert chunk <= 16
+@pytest.mark.parametrize(("num_lifetimes", "num_blocks"), [(4, 4), (8, 8), (16, 8), (20, 4), (64, 8), (6, 2), (7, 1)])
+def test_a_deterministic_run_is_cut_alike_for_any_number_of_devices(num_lifetimes: int, num_blocks: int):
+    config = dataclasses.replace(TINY_META, lifetimes=num_lifetimes)
+    cuts = set()
+    for num_devices in (1, 2, 4):
+        mesh = make_mesh(jax.devices()[:num_devices])
+        if num_blocks % num_devices == 0:
+            engine = Engine(make_task("bandit"), config, 0, mesh, deterministic=True)
+            cuts.add((engine.num_blocks, engine.chunk))
+        else:
+            with pytest.raises(ValueError, match=f"{num_blocks} blocks, cannot be shared equally by {num_devices}"):
+                Engine(make_task("bandit"), config, 0, mesh, deterministic=True)
+    assert cuts == {(num_blocks, num_lifetimes // num_blocks)}
+
+
+def test_without_it_a_device_has_one_block_and_larger_chunks():
+    config = dataclasses.replace(TINY_META, lifetimes=64)
+    for num_devices in (1, 2, 4):
+        engine = Engine(make_task("bandit"), config, 0, make_mesh(jax.devices()[:num_devices]))
+        assert (engine.num_blocks, engine.chunk) == (num_devices, 16)
 
 
 @pytest.mark.parametrize(
     ("num_lifetimes", "num_devices", "chunk"),
-    [(64, 1, 16), (64, 8, 8), (64, 64, 1), (6, 1, 6), (6, 2, 3), (60, 3, 5), (7, 7, 1)],
+    [(64, 1, 16), (64, 8, 8), (64, 64, 1), (16, 2, 8), (6, 1, 6), (6, 2, 3), (60, 3, 10), (7, 7, 1)],
 )
 def test_every_device_has_whole_chunks(num_lifetimes: int, num_devices: int, chunk: int):
     assert default_chunk(num_lifetimes, num_devices, agent_bytes=1) == chunk
     assert num_lifetimes // num_devices % chunk == 0
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize(("num_lifetimes", "usable", "usable_blocks"), [(64, 4, 4), (6, 3, 2), (20, 4, 4), (7, 1, 1)])
+def test_a_run_takes_as_many_devices_as_share_its_lifetimes(num_lifetimes, usable, usable_blocks, deterministic: bool):
+    config = RunConfig(
+        "bandit", deterministic=deterministic, meta=dataclasses.replace(TINY_META, lifetimes=num_lifetimes)
+    )
+    assert len(jax.devices()) == 4
+    assert loop.make_engine(config).mesh.size == (usable_blocks if deterministic else usable)
+    shares = count_blocks(num_lifetimes) if deterministic else num_lifetimes
+    if shares % 4:
+        with pytest.raises(
+            UsageError, match="because of --deterministic" if deterministic and shares > 1 else "equally"
+        ):
+            loop.usable_devices(num_lifetimes, shares, num_processes=2)
 
 
 @pytest.mark.parametrize(

@@ -72,15 +72,15 @@ def rows_of(run_dir: Path) -> list[dict[str, str]]:
 @pytest.mark.slow
 def test_two_processes_reach_the_bits_of_one_and_go_on_from_each_others_checkpoints(tmp_path):
     alone, together, mixed = (tmp_path / name for name in ("alone", "together", "mixed"))
-    assert finish(start(alone, UPDATES, "--devices", "2"))[0][0] == 0
-    codes = finish(*start_two(together, UPDATES))
+    assert finish(start(alone, UPDATES, "--devices", "1", "--deterministic"))[0][0] == 0
+    codes = finish(*start_two(together, UPDATES, "--deterministic"))
     assert [code for code, _ in codes] == [0, 0], codes
     assert not (tmp_path / "never-made").exists()
     assert state_of(together, UPDATES) == state_of(alone, UPDATES)
     assert rows_of(together) == rows_of(alone)
 
-    assert finish(start(mixed, UPDATES // 2, "--devices", "2"))[0][0] == 0
-    codes = finish(*start_two(mixed, UPDATES, "--resume"))
+    assert finish(start(mixed, UPDATES // 2, "--devices", "2", "--deterministic"))[0][0] == 0
+    codes = finish(*start_two(mixed, UPDATES, "--deterministic", "--resume"))
     assert [code for code, _ in codes] == [0, 0], codes
     assert f"resuming bandit at update {UPDATES // 2} of {UPDATES}" in (mixed / "log.txt").read_text()
     assert state_of(mixed, UPDATES) == state_of(alone, UPDATES)

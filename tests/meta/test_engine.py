@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from orexis.config import MetaConfig, OuterConfig, Schedule
-from orexis.meta.engine import Engine, TrainState, averaged, make_mesh
+from orexis.meta.engine import AT_ONCE, Engine, TrainState, UpdateMetrics, averaged, make_mesh
 from orexis.networks import policy
 from orexis.optimizers import scheduled
 from tests.instances import AGENTS, HISTORY_NET, difference, norm, small_task
@@ -90,6 +90,32 @@ def test_devices_and_chunks_do_not_change_the_metrics_or_the_lifetimes(initial, 
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), metrics, expected_metrics)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), state.lifetimes, expected_state.lifetimes
+    )
+
+
+def test_several_updates_in_one_call_are_as_many_calls(initial, update):
+    engine = make_engine()
+    updates = engine.compile_updates()
+
+    def run(state: TrainState, number: int) -> tuple[TrainState, UpdateMetrics]:
+        return to_numpy(updates(jax.device_put(state, engine.shardings), np.int32(number)))
+
+    at_once, metrics = run(initial, 3)
+    one, first = run(initial, 1)
+    rest, others = run(one, 2)
+    jax.tree.map(np.testing.assert_array_equal, at_once, rest)  # to the bit: a run may stop anywhere
+    jax.tree.map(lambda x, a, b: np.testing.assert_array_equal(x[:3], [a[0], *b[:2]]), metrics, first, others)
+    for leaf in jax.tree.leaves(metrics):
+        assert leaf.shape == (AT_ONCE,)
+        assert not leaf[3:].any()
+
+    state = initial
+    for i in range(3):
+        state, expected = update(state)
+        np.testing.assert_allclose(metrics.eta_gradient_norm[i], expected.eta_gradient_norm, rtol=1e-4)
+    assert int(at_once.learner.update) == 3
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5), at_once.learner.eta, state.learner.eta
     )
 
 

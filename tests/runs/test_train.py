@@ -1,6 +1,7 @@
 """A run: what it writes, how it goes on, and that going on changes no bit."""
 
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from orexis.config import from_json
+from orexis.meta.engine import AT_ONCE
 from orexis.runs import checkpoint, loop
 from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED, BadDataError, UsageError
 from orexis.runs.train import train
@@ -38,21 +40,29 @@ def state_at(run_dir: Path, step: int):
     return checkpoint.read(checkpoint.place_of(run_dir / "checkpoints", step), template)[0]
 
 
-def interfere(monkeypatch, at_call: int, act):
-    """Calls `act` before the update number `at_call` of the next run; returns the list of updates that were done."""
-    calls: list[int] = []
+def patch_updates(monkeypatch, change) -> None:
+    """Lets runs call `change(engine, state, number)` in place of the compiled updates."""
 
-    def compile_update(engine: CompiledOnce):
-        def update(state):
-            calls.append(len(calls) + 1)
-            if calls[-1] == at_call:
-                act()
-            return engine._compiled(state)
+    def compile_updates(engine: CompiledOnce):
+        updates = functools.partial(change, engine)
+        return SimpleNamespace(lower=lambda state, number: SimpleNamespace(compile=lambda: updates))
 
-        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: update))
+    monkeypatch.setattr(CompiledOnce, "compile_updates", compile_updates)
 
-    monkeypatch.setattr(CompiledOnce, "compile_update", compile_update)
-    return calls
+
+def interfere(monkeypatch, at_update: int, act):
+    """Calls `act` before the call that makes update `at_update` of the next run; returns the list of updates done."""
+    updates: list[int] = []
+
+    def change(engine: CompiledOnce, state, number):
+        made = range(len(updates) + 1, len(updates) + 1 + int(number))
+        updates.extend(made)
+        if at_update in made:
+            act()
+        return engine._compiled(state, number)
+
+    patch_updates(monkeypatch, change)
+    return updates
 
 
 def assert_same_run(run_dir: Path, straight: Path) -> None:
@@ -89,16 +99,21 @@ def test_stopping_by_number_and_going_on_changes_no_bit(tmp_path, straight, firs
     assert_same_run(tmp_path, straight)
 
 
-@pytest.mark.parametrize("at_call", [1, 2, 6, 8])
+@pytest.mark.parametrize("at_update", [1, 2, 6, 8])
+@pytest.mark.parametrize("at_once", [1, 2, AT_ONCE])  # with 1 and 2 the run can stop in the middle of a row
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, PREEMPTED), (signal.SIGINT, INTERRUPTED)])
-def test_a_signal_saves_and_going_on_changes_no_bit(tmp_path, straight, at_call: int, number, code: int):
+def test_a_signal_saves_and_going_on_changes_no_bit(
+    tmp_path, straight, at_update: int, at_once: int, number, code: int
+):
     with pytest.MonkeyPatch.context() as patch:
-        calls = interfere(patch, at_call, lambda: os.kill(os.getpid(), number))
+        patch.setattr(loop, "AT_ONCE", at_once)
+        updates = interfere(patch, at_update, lambda: os.kill(os.getpid(), number))
         assert train(tmp_path, TINY, resume=False) == code
-    assert at_call <= len(calls) <= at_call + loop.AHEAD
-    assert checkpoint.steps(tmp_path / "checkpoints")[-1] == len(calls)
-    assert read_artefact(tmp_path / "reward").record["training"]["updates"] == len(calls)
-    assert f"stopped at update {len(calls)} and saved" in (tmp_path / "log.txt").read_text()
+    done = len(updates)
+    assert at_update <= done <= at_update + loop.AHEAD * at_once
+    assert checkpoint.steps(tmp_path / "checkpoints")[-1] == done
+    assert read_artefact(tmp_path / "reward").record["training"]["updates"] == done
+    assert f"stopped at update {done} and saved" in (tmp_path / "log.txt").read_text()
     assert train(tmp_path, TINY, resume=True) == OK
     assert_same_run(tmp_path, straight)
 
@@ -222,19 +237,16 @@ def test_a_manifest_that_makes_no_sense_is_refused(tmp_path, name: str, value):
 
 
 def test_too_many_skipped_updates_in_a_row_stop_the_run_with_its_state_saved(tmp_path, monkeypatch):
-    def compile_update(engine: CompiledOnce):
-        def update(state):
-            state, metrics = engine._compiled(state)
-            nan = np.float32(np.nan)
-            return state, dataclasses.replace(metrics, skipped=np.float32(1), eta_gradient_norm=nan)
+    def change(engine: CompiledOnce, state, number):
+        state, metrics = engine._compiled(state, number)
+        ones, nans = np.ones(AT_ONCE, np.float32), np.full(AT_ONCE, np.nan, np.float32)
+        return state, dataclasses.replace(metrics, skipped=ones, eta_gradient_norm=nans)
 
-        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: update))
-
-    monkeypatch.setattr(CompiledOnce, "compile_update", compile_update)
+    patch_updates(monkeypatch, change)
     with pytest.raises(BadDataError, match=r"not finite in \d+ updates in a row.*norm of eta's nan"):
         train(tmp_path, with_updates(100), resume=False)
     step = checkpoint.steps(tmp_path / "checkpoints")[-1]
-    assert loop.PATIENCE <= step <= loop.PATIENCE + loop.AHEAD
+    assert loop.PATIENCE <= step <= loop.PATIENCE + loop.AHEAD * AT_ONCE
     assert read_artefact(tmp_path / "reward").record["training"]["updates"] == step
     last = dict(zip(*(rows_of(tmp_path)[i] for i in (0, -1)), strict=True))
     assert last["eta_gradient_norm"] == ""
@@ -244,14 +256,12 @@ def test_too_many_skipped_updates_in_a_row_stop_the_run_with_its_state_saved(tmp
 def test_single_skipped_updates_stop_nothing(tmp_path, monkeypatch):
     numbers = iter(range(1000))
 
-    def compile_update(engine: CompiledOnce):
-        def update(state):
-            state, metrics = engine._compiled(state)
-            return state, dataclasses.replace(metrics, skipped=np.float32(next(numbers) % 9 != 8))
+    def change(engine: CompiledOnce, state, number):
+        state, metrics = engine._compiled(state, number)
+        skipped = [float(next(numbers) % 9 != 8) for _ in range(number)] + [0.0] * (AT_ONCE - number)
+        return state, dataclasses.replace(metrics, skipped=np.array(skipped, np.float32))
 
-        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: update))
-
-    monkeypatch.setattr(CompiledOnce, "compile_update", compile_update)
+    patch_updates(monkeypatch, change)
     assert train(tmp_path, with_updates(40), resume=False) == OK
 
 

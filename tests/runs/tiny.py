@@ -43,7 +43,7 @@ class CompiledOnce(Engine):
 
     @functools.cached_property
     def _compiled(self):
-        return super().compile_update().lower(super().init()).compile()
+        return super().compile_updates().lower(super().init(), np.int32(1)).compile()
 
     @functools.cached_property
     def _first(self) -> TrainState:
@@ -52,8 +52,8 @@ class CompiledOnce(Engine):
     def init(self) -> TrainState:
         return jax.device_put(self._first, self.shardings)
 
-    def compile_update(self):
-        return SimpleNamespace(lower=lambda state: SimpleNamespace(compile=lambda: self._compiled))
+    def compile_updates(self):
+        return SimpleNamespace(lower=lambda state, number: SimpleNamespace(compile=lambda: self._compiled))
 
 
 def remembered_engine(config: RunConfig) -> CompiledOnce:
@@ -63,7 +63,7 @@ def remembered_engine(config: RunConfig) -> CompiledOnce:
 
 @functools.cache
 def _engine(task: str, meta: MetaConfig, seed: int) -> CompiledOnce:
-    engine = CompiledOnce(make_task(task), meta, seed, make_mesh(usable_devices(meta.lifetimes)))
+    engine = CompiledOnce(make_task(task), meta, seed, make_mesh(usable_devices(meta.lifetimes, meta.lifetimes)))
     assert engine._first is not None  # made now: later it may be asked for inside a trace
     return engine
 

@@ -4,9 +4,9 @@
 
 Two facts of small machines shape it. Ops on a few lifetimes are too small for threads to
 help, so each core is a device of its own with single-threaded ops. And a chunk of two to sixteen
-lifetimes keeps its weights in cache, so a shard is a loop over chunks, not one wide batch. The
-gradients are added in an order that does not depend on the number of devices (`count_blocks`), so
-that it does not even change the rounding. Lifetimes that are not finite are left out, see `guard`.
+lifetimes keeps its weights in cache, so a shard is a loop over chunks, not one wide batch.
+Gradients are added in a fixed order, so a run can be repeated to the bit; on another number of devices
+too, if it is `deterministic` (see `count_blocks`). Lifetimes that are not finite are left out, see `guard`.
 """
 
 import dataclasses
@@ -74,6 +74,13 @@ class UpdateMetrics:
     entropy_cost: jax.Array  # f32[]
     reward_learning_rate: jax.Array  # f32[]
 
+    @classmethod
+    def zeros(cls, number: int) -> "UpdateMetrics":
+        """Returns room for the metrics of `number` updates."""
+        window = jax.tree.map(lambda _: jnp.zeros(number), WindowMetrics.zero())
+        names = [field.name for field in dataclasses.fields(cls) if field.name != "window"]
+        return cls(window=window, **{name: jnp.zeros(number) for name in names})
+
 
 def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
     """Returns the one-dimensional mesh of `devices`, by default all there are."""
@@ -84,22 +91,27 @@ CHUNK_BYTES = 2 * 2**20
 """About how much of agents' states a chunk may have; measured, see docs/performance.md."""
 
 
-def count_blocks(num_lifetimes: int, num_devices: int) -> int:
-    """Returns into how many blocks the lifetimes are cut, whose gradients are added up apart: four if possible.
+AT_ONCE = 5
+"""Updates that one call makes at most: a call costs the devices over a millisecond, however much it makes them do."""
 
-    A device has whole blocks and a block whole chunks, so 1, 2 and 4 devices add the same numbers in the same order.
+
+def count_blocks(num_lifetimes: int) -> int:
+    """Returns into how many blocks a deterministic run cuts its lifetimes: eight if possible, on any devices.
+
+    The gradients of a block are added up apart, and then those of all blocks in their order. A device has whole blocks
+    and a block whole chunks, so 1, 2, 4 and 8 devices add the same numbers in the same order: they do not even round
+    differently. Without, a device's lifetimes are one block, which lets few lifetimes make larger chunks.
     """
-    num_blocks = math.lcm(4, num_devices)
-    return num_devices if num_lifetimes % num_blocks else num_blocks
+    return math.gcd(num_lifetimes, 8)
 
 
-def default_chunk(num_lifetimes: int, num_devices: int, agent_bytes: int) -> int:
+def default_chunk(num_lifetimes: int, num_blocks: int, agent_bytes: int) -> int:
     """Returns how many lifetimes make a chunk, whose agents' states have `agent_bytes` each.
 
     As many as `CHUNK_BYTES` hold, but at least two and at most sixteen, and never more than a block has.
     """
     limit = min(16, max(2, CHUNK_BYTES // agent_bytes))
-    return _largest_divisor(num_lifetimes // count_blocks(num_lifetimes, num_devices), limit)
+    return _largest_divisor(num_lifetimes // num_blocks, limit)
 
 
 def _largest_divisor(number: int, limit: int) -> int:
@@ -117,17 +129,24 @@ class Engine:
     mesh: Mesh
     chunk: int | None = None  # lifetimes at most; None: by `default_chunk`
     engine: Literal["fast", "dense"] = "fast"
+    deterministic: bool = False  # the same bits on any number of devices, see `count_blocks`
 
     def __post_init__(self) -> None:
-        per_device, rest = divmod(self.config.lifetimes, self.mesh.size)
-        if rest:
-            raise ValueError(f"{self.config.lifetimes} lifetimes cannot be shared equally by {self.mesh.size} devices")
+        num_lifetimes, num_blocks, num_devices = self.config.lifetimes, self.num_blocks, self.mesh.size
+        if num_lifetimes % num_devices or num_blocks % num_devices:
+            shared = f"{num_lifetimes} lifetimes" + (f", in {num_blocks} blocks," if self.deterministic else "")
+            raise ValueError(f"{shared} cannot be shared equally by {num_devices} devices")
         chunk = self.chunk
         if chunk is None:
             agent = jax.eval_shape(self.parts.agent.init, jax.random.key(0))
             agent_bytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(agent))
-            chunk = default_chunk(self.config.lifetimes, self.mesh.size, agent_bytes)
-        object.__setattr__(self, "chunk", _largest_divisor(per_device, chunk))
+            chunk = default_chunk(num_lifetimes, num_blocks, agent_bytes)
+        object.__setattr__(self, "chunk", _largest_divisor(num_lifetimes // num_blocks, chunk))
+
+    @property
+    def num_blocks(self) -> int:
+        """Into how many blocks the lifetimes are cut, over all devices."""
+        return count_blocks(self.config.lifetimes) if self.deterministic else self.mesh.size
 
     @functools.cached_property
     def parts(self) -> Parts:
@@ -152,13 +171,30 @@ class Engine:
 
     def compile_update(self):
         """Returns the compiled `(state) -> (state, metrics)`; the given state's buffers are reused."""
+        return self._compile(self._update_shard)
+
+    def compile_updates(self):
+        """Returns the compiled `(state, number i32[]) -> (state, metrics)`: so many updates one after the other, at
+        most `AT_ONCE`. Metrics have a leading `AT_ONCE`, zeros where no update was; the state's buffers are reused."""
+
+        def update_shard(state: TrainState, number: jax.Array) -> tuple[TrainState, UpdateMetrics]:
+            def update_one(i: jax.Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
+                state, metrics = self._update_shard(carry[0])
+                return state, jax.tree.map(lambda row, x: row.at[i].set(x), carry[1], metrics)
+
+            return jax.lax.fori_loop(0, number, update_one, (state, UpdateMetrics.zeros(AT_ONCE)))
+
+        return self._compile(update_shard, PartitionSpec())
+
+    def _compile(self, update_shard, *more: PartitionSpec):
+        """Returns the compiled update of all shards; `more` is how its further arguments are cut."""
         sharded = jax.shard_map(
-            self._update_shard,
+            update_shard,
             mesh=self.mesh,
-            in_specs=(_PARTITION,),
+            in_specs=(_PARTITION, *more),
             out_specs=(_PARTITION, PartitionSpec()),
             # With check_vma the gradient of a replicated eta would be summed over devices before
-            # our own psum sees it: too large by their number, and Adam would hide it.
+            # our own gathering sees it: too large by their number, and Adam would hide it.
             check_vma=False,
         )
         return jax.jit(sharded, donate_argnums=0)
@@ -199,8 +235,7 @@ class Engine:
             return Lived(gradients=grads, following=following, metrics=metrics, norm=norm, sound=sound)
 
         chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
-        blocks_per_device = count_blocks(self.config.lifetimes, self.mesh.size) // self.mesh.size
-        return live_chunks(live, chunks, prepared, math.gcd(blocks_per_device, chunks.slot.shape[0]))
+        return live_chunks(live, chunks, prepared, math.gcd(self.num_blocks // self.mesh.size, chunks.slot.shape[0]))
 
     def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
         return optax.scale_by_adam(), optax.scale_by_adam()

@@ -74,8 +74,8 @@ def _read(process: subprocess.Popen[str]) -> dict[str, Any]:
 def bench(task: str, num_lifetimes: int = 64, repeats: int = 5, seconds: float = 4.0) -> dict[str, Any]:
     """Returns the measured figures of engine and reference on `task`, and prints them.
 
-    Each turn lasts about `seconds`. `compile_s` is the engine's first compile into an empty cache,
-    `compile_warm_s` a second process's with the cache filled.
+    Each turn lasts about `seconds`. `compile_s` is the engine's first compile into an empty cache, `compile_warm_s` a
+    second process's with the cache filled; `trace_s` comes before either, Python becoming a program, and is not cached.
     """
     console, setting = Console(stderr=True), Setting(task, num_lifetimes)
     with tempfile.TemporaryDirectory() as folder:
@@ -116,6 +116,7 @@ def _summary(task: str, num_lifetimes: int, engine: Worker, naive: Worker, turns
         "naive_updates_per_s": median(rate[1] for rate in rates),
         "ratio": median(ratios),
         "ratio_spread": [min(ratios), max(ratios)],
+        "trace_s": engine.ready["trace_s"],
         "compile_s": engine.ready["compile_s"],
         "naive_compile_s": naive.ready["compile_s"],
         "peak_rss_mb": max(turn[0]["rss_mb"] for turn in turns),
@@ -138,6 +139,7 @@ def _show(result: dict[str, Any]) -> None:
         "engine, updates/s": f"{result['engine_updates_per_s']:.2f}",
         "naive, updates/s": f"{result['naive_updates_per_s']:.2f}",
         "ratio (lowest to highest)": f"{result['ratio']:.2f} ({low:.2f} to {high:.2f})",
+        "trace, s": f"{result['trace_s']:.1f}",
         "compile cold / warm, s": f"{result['compile_s']:.1f} / {result['compile_warm_s']:.1f}",
         "peak memory engine / naive, MB": f"{result['peak_rss_mb']:.0f} / {result['naive_peak_rss_mb']:.0f}",
         "matmul GFLOP/s a device": f"{result['gflops_per_device']:.1f} of {result['matmul_peak_gflops']:.0f}",

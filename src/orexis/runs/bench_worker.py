@@ -6,12 +6,16 @@ standard input asks for.
 """
 
 import collections
+import dataclasses
 import json
 import os
 import resource
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from orexis.runs.bench import Setting
 from orexis.runs.platform import prepare_jax, spare_collector
@@ -30,18 +34,21 @@ def main() -> None:
 
     jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    step, state, flops = make_side(side, setting)
-    imported = time.perf_counter()
-    compiled = step.lower(state).compile()
-    compile_s = time.perf_counter() - imported
-    state = jax.block_until_ready(compiled(state))[0]
+    made = make_side(side, setting)
+    state, imported = made.state, time.perf_counter()
+    traced = made.updates.trace(state, np.int32(1))
+    seen = time.perf_counter()
+    compiled = traced.lower().compile()
+    times = {"start_s": imported - started, "trace_s": seen - imported, "compile_s": time.perf_counter() - seen}
+    flops = count_matmul_flops(jax.make_jaxpr(made.update)(state).jaxpr, made.num_chunks)
+    state = jax.block_until_ready(compiled(state, np.int32(1)))[0]
     spare_collector()
-    say({"compile_s": compile_s, "start_s": imported - started, "matmul_flops": flops, "peak": matmul_peak()})
+    say({**times, "matmul_flops": flops, "peak": matmul_peak()})
     for line in sys.stdin:
         begun, used = time.perf_counter(), time.process_time()
         waiting: collections.deque[Any] = collections.deque()
-        for _ in range(int(line)):
-            state, metrics = compiled(state)
+        for done in range(0, int(line), made.at_once):
+            state, metrics = compiled(state, np.int32(min(made.at_once, int(line) - done)))
             waiting.append(metrics)
             if len(waiting) >= AHEAD:  # as in training: with more on their way the devices can starve each other
                 jax.block_until_ready(waiting.popleft())
@@ -51,13 +58,22 @@ def main() -> None:
         )
 
 
-def make_side(side: str, setting: Setting):
-    """Returns the jitted update, its first state, and the multiply-adds' flops of one update's matmuls."""
-    import dataclasses
+@dataclasses.dataclass
+class Side:
+    """One of the two that are compared, before it is compiled."""
 
+    state: Any
+    update: Callable[..., Any]  # (state) -> (state, metrics)
+    updates: Any  # jitted (state, number) -> (state, metrics)
+    at_once: int  # updates that a call makes at most
+    num_chunks: int  # that a device's lifetimes are cut into
+
+
+def make_side(side: str, setting: Setting) -> Side:
+    """Returns what is to be compiled and run."""
     import jax
 
-    from orexis.meta.engine import Engine, make_mesh
+    from orexis.meta.engine import AT_ONCE, Engine, make_mesh
     from orexis.presets import preset
     from orexis.reference.naive import Naive
     from orexis.tasks.abc import RandomABC, abc_map
@@ -73,13 +89,11 @@ def make_side(side: str, setting: Setting):
     )
     if side == "naive":
         naive = Naive(task, config)
-        state = jax.jit(naive.init)()
-        update = jax.jit(lambda state: naive.update(state), donate_argnums=0)
-    else:
-        engine = Engine(task, config, 0, make_mesh(), engine="fast" if side == "engine" else "dense")
-        state, update = engine.init(), engine.compile_update()
-    num_chunks = 1 if side == "naive" else setting.lifetimes // (engine.mesh.size * (engine.chunk or 1))
-    return update, state, count_matmul_flops(jax.make_jaxpr(update)(state).jaxpr, num_chunks)
+        updates = jax.jit(lambda state, number: naive.update(state), donate_argnums=0)
+        return Side(jax.jit(naive.init)(), naive.update, updates, at_once=1, num_chunks=1)
+    engine = Engine(task, config, 0, make_mesh(), engine="fast" if side == "engine" else "dense")
+    num_chunks = setting.lifetimes // (engine.mesh.size * (engine.chunk or 1))
+    return Side(engine.init(), engine.compile_update(), engine.compile_updates(), AT_ONCE, num_chunks)
 
 
 def count_matmul_flops(jaxpr: Any, num_chunks: int) -> float:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from rich.console import Console
 
 from orexis.config import RunConfig, from_json, to_json
-from orexis.meta.engine import Engine, Learner, TrainState, UpdateMetrics, make_mesh
+from orexis.meta.engine import AT_ONCE, Engine, Learner, TrainState, UpdateMetrics, count_blocks, make_mesh
 from orexis.runs import checkpoint, distributed, signals
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError
@@ -37,7 +38,7 @@ from orexis.zoo.artefact import DamagedError, read_artefact
 PATIENCE = 10
 """Updates in a row that may be skipped because the meta-gradient is not finite, before the run stops."""
 AHEAD = 2
-"""Updates that are handed to the devices before the first of them must be over: keeps them busy, stops promptly."""
+"""Calls that are handed to the devices before the first of them must be over: keeps them busy, stops promptly."""
 
 
 def make_engine(config: RunConfig) -> Engine:
@@ -47,20 +48,24 @@ def make_engine(config: RunConfig) -> Engine:
         check_task(task)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
-    mesh = make_mesh(usable_devices(config.meta.lifetimes, jax.process_count()))
-    return Engine(task, config.meta, config.seed, mesh, engine=config.engine)
+    lifetimes = config.meta.lifetimes
+    shares = count_blocks(lifetimes) if config.deterministic else lifetimes
+    mesh = make_mesh(usable_devices(lifetimes, shares, jax.process_count()))
+    return Engine(task, config.meta, config.seed, mesh, engine=config.engine, deterministic=config.deterministic)
 
 
-def usable_devices(num_lifetimes: int, num_processes: int = 1) -> list[jax.Device]:
-    """Returns the most devices that can share `num_lifetimes` equally; for several processes, all or UsageError."""
+def usable_devices(num_lifetimes: int, shares: int, num_processes: int = 1) -> list[jax.Device]:
+    """Returns the most devices that can share `num_lifetimes` equally, cut into no more than `shares`; for several
+    processes, all or UsageError."""
     devices = jax.devices()
     count = len(devices)
-    if num_processes > 1 and num_lifetimes % count:
+    if num_processes > 1 and shares % count:
+        blocks = f", in {shares} blocks because of --deterministic," if shares < num_lifetimes else ""
         raise UsageError(
-            f"{num_lifetimes} lifetimes cannot be shared equally by the {count} devices of {num_processes} processes; "
-            "change --lifetimes or --devices"
+            f"{num_lifetimes} lifetimes{blocks} cannot be shared equally by the {count} devices of {num_processes} "
+            "processes; change --lifetimes or --devices"
         )
-    while num_lifetimes % count:
+    while shares % count:
         count -= 1
     return devices[:count]
 
@@ -181,7 +186,7 @@ class Run:
     def _train(self, state: TrainState | None, report: Reporter) -> int:
         def prepare():
             ready = self.engine.init() if state is None else state
-            return ready, self.engine.compile_update().lower(ready).compile()
+            return ready, self.engine.compile_updates().lower(ready, np.int32(1)).compile()
 
         current, compiled = signals.hearing(prepare)
         spare_collector()
@@ -224,24 +229,27 @@ class Run:
         """Returns the state after the updates to the next row or checkpoint, or fewer if the run is to stop."""
         intervals = (self.config.log_every, self.config.checkpoint_every)
         end = min(self.config.updates, *((self.progress.step // every + 1) * every for every in intervals))
-        waiting: collections.deque[UpdateMetrics] = collections.deque()
-        for _ in range(self.progress.step, end):
-            state, metrics = compiled(state)
-            waiting.append(metrics)
+        waiting: collections.deque[tuple[int, UpdateMetrics]] = collections.deque()
+        for begun in range(self.progress.step, end, AT_ONCE):
+            number = min(AT_ONCE, end - begun)
+            state, metrics = compiled(state, np.int32(number))
+            waiting.append((number, metrics))
             if len(waiting) >= AHEAD:
-                self._count(waiting.popleft())
+                self._count(*waiting.popleft())
             alone = jax.process_count() == 1  # several stop between strides, when all know
             if (alone and self.stop.code is not None) or self._gave_up():
                 break
-        for metrics in waiting:
-            self._count(metrics)
+        for number, metrics in waiting:
+            self._count(number, metrics)
         self.progress.wall_s = time.monotonic() - self._clock
         return state
 
-    def _count(self, metrics: UpdateMetrics) -> None:
-        """Waits until an update is over and counts it."""
-        self._latest = jax.device_get(metrics)
-        self.progress.count(self._latest)
+    def _count(self, number: int, metrics: UpdateMetrics) -> None:
+        """Waits until so many updates are over and counts them."""
+        rows = jax.device_get(metrics)
+        for i in range(number):
+            self._latest = jax.tree.map(lambda x, i=i: x[i], rows)
+            self.progress.count(self._latest)
 
     def _write_row(self, metrics_file: MetricsFile, report: Reporter) -> None:
         """Shows how it goes; writes the row of metrics if it is whole."""
