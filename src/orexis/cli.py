@@ -48,7 +48,7 @@ class Train:
     engine: Literal["fast", "dense"] = RunConfig.engine
     """dense: nothing is factored or tabulated, for debugging."""
     deterministic: bool = RunConfig.deterministic
-    """The same bits on 1, 2, 4 or 8 devices or processes, not only the same to rounding; no more than 8 are used."""
+    """The same bits on 1, 2 or 4 devices or processes, not only the same to rounding; may be slower."""
     lifetimes: int = MetaConfig.lifetimes
     """Lifetimes in parallel."""
     history: Literal["lstm", "none"] | None = None

@@ -18,6 +18,8 @@ def _require(condition: bool, message: str) -> None:
 
 LARGEST = 2**31 - 1
 """The largest whole number that means something: counters are i32."""
+NEW = "new"
+"""Marks a field that configs of earlier versions lack: they are read with its default."""
 
 
 def _positive(config: object, *names: str) -> None:
@@ -217,7 +219,7 @@ class RunConfig:
     checkpoint_every: int = 500  # updates
     log_every: int = 10  # updates a row of metrics.csv
     engine: Literal["fast", "dense"] = "fast"  # 'dense': nothing factored or tabulated, for debugging
-    deterministic: bool = False  # the same bits on any number of devices, not only the same to rounding
+    deterministic: bool = dataclasses.field(default=False, metadata={NEW: True})  # on any devices the same bits
     meta: MetaConfig = dataclasses.field(default_factory=MetaConfig)
 
     def __post_init__(self) -> None:
@@ -246,9 +248,10 @@ def from_json(cls: type[T], data: Any, where: str = "config") -> T:
     fields = {field.name for field in dataclasses.fields(cast(Any, cls))}
     unknown = sorted(set(data) - fields)
     _require(not unknown, f"{where} has unknown fields: {', '.join(unknown)}; was it written by another version?")
-    missing = sorted(fields - set(data))
+    new = {field.name for field in dataclasses.fields(cast(Any, cls)) if field.metadata.get(NEW)}
+    missing = sorted(fields - new - set(data))
     _require(not missing, f"{where} lacks fields: {', '.join(missing)}; was it written by another version?")
-    return cls(**{name: _value(hints[name], data[name], f"{where}.{name}") for name in fields})
+    return cls(**{name: _value(hints[name], data[name], f"{where}.{name}") for name in fields & set(data)})
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

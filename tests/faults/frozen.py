@@ -20,7 +20,7 @@ def freeze(config: RunConfig, path: Path) -> None:
     """Writes the first state and the update of a run on one device to `path`."""
     engine = _make(config)
     program, _, _ = serialize(engine._compiled)
-    _, metrics = engine._compiled(engine.init())
+    _, metrics = engine._compiled(engine.init(), np.int32(1))
     path.write_bytes(pickle.dumps((program, engine._first, jax.tree.map(np.array, metrics))))
 
 
@@ -28,7 +28,7 @@ def thaw(config: RunConfig, path: Path) -> CompiledOnce:
     """Returns the engine of a run, its program from a file that `freeze` wrote with the same config."""
     program, first, metrics = pickle.loads(path.read_bytes())
     engine = _make(config)
-    trees = jax.tree.structure(((first,), {})), jax.tree.structure((first, metrics))
+    trees = jax.tree.structure(((first, np.int32(1)), {})), jax.tree.structure((first, metrics))
     vars(engine).update(_first=first, _compiled=deserialize_and_load(program, *trees))
     return engine
 

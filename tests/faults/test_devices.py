@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from orexis.config import RunConfig
-from orexis.meta.engine import Engine, count_blocks, default_chunk, make_mesh
+from orexis.meta.engine import AT_ONCE, Engine, count_shares, default_chunk, make_mesh
 from orexis.presets import preset
 from orexis.runs import loop
 from orexis.runs.errors import UsageError
@@ -18,14 +18,14 @@ from tests.runs.tiny import TINY_META
 
 
 @functools.cache
-def run(num_devices: int, num_updates: int = 7):
-    """Returns the states and metrics of the tiny run, from the first on."""
+def run(num_devices: int, calls: tuple[int, ...] = (1, AT_ONCE, 1)):
+    """Returns the states and metrics of the tiny run, from the first on, after each call."""
     mesh = make_mesh(jax.devices()[:num_devices])
     engine = Engine(make_task("bandit"), TINY_META, 0, mesh, deterministic=True)
     state = engine.init()
-    results, update = [jax.tree.map(np.array, state)], engine.compile_update()
-    for _ in range(num_updates):
-        state, metrics = update(state)
+    results, update = [jax.tree.map(np.array, state)], engine.compile_updates()
+    for number in calls:
+        state, metrics = update(state, np.int32(number))
         results.append(jax.tree.map(np.array, (state, metrics)))
     return results
 
@@ -41,7 +41,7 @@ def test_every_bit_of_state_and_metrics_is_the_same_on_any_number_of_devices(num
             for (path, leaf), same in zip(leaves, jax.tree.leaves(other), strict=True)
             if leaf.tobytes() != same.tobytes()
         ]
-        assert odd == [], f"after update {number}"
+        assert odd == [], f"after call {number}"
     assert int(ours[-1][0].learner.update) == 7
 
 
@@ -55,7 +55,7 @@ def test_a_deterministic_run_is_cut_alike_for_any_number_of_devices(num_lifetime
             engine = Engine(make_task("bandit"), config, 0, mesh, deterministic=True)
             cuts.add((engine.num_blocks, engine.chunk))
         else:
-            with pytest.raises(ValueError, match=f"{num_blocks} blocks, cannot be shared equally by {num_devices}"):
+            with pytest.raises(ValueError, match=f"of a deterministic run cannot be shared equally by {num_devices}"):
                 Engine(make_task("bandit"), config, 0, mesh, deterministic=True)
     assert cuts == {(num_blocks, num_lifetimes // num_blocks)}
 
@@ -84,16 +84,21 @@ def test_a_run_takes_as_many_devices_as_share_its_lifetimes(num_lifetimes, usabl
     )
     assert len(jax.devices()) == 4
     assert loop.make_engine(config).mesh.size == (usable_blocks if deterministic else usable)
-    shares = count_blocks(num_lifetimes) if deterministic else num_lifetimes
-    if shares % 4:
-        with pytest.raises(
-            UsageError, match="because of --deterministic" if deterministic and shares > 1 else "equally"
-        ):
-            loop.usable_devices(num_lifetimes, shares, num_processes=2)
+    if count_shares(num_lifetimes, deterministic) % 4:
+        with pytest.raises(UsageError, match=r"cannot be shared|with --deterministic") as refused:
+            loop.usable_devices(num_lifetimes, deterministic, num_processes=2)
+        assert ("--deterministic" in str(refused.value)) == deterministic
 
 
 @pytest.mark.parametrize(
-    ("name", "chunk"), [("random-abc", 16), ("nonstationary-abc", 16), ("empty-rooms", 4), ("key-box", 2)]
+    ("name", "chunk", "at_once"),
+    [("random-abc", 16, AT_ONCE), ("nonstationary-abc", 16, AT_ONCE), ("empty-rooms", 4, 1), ("key-box", 2, 1)],
 )
-def test_the_larger_the_agents_the_smaller_the_chunks(name: str, chunk: int):
-    assert Engine(make_task(name), preset(name), 0, make_mesh(jax.devices()[:1])).chunk == chunk
+def test_the_larger_the_agents_the_smaller_the_chunks_and_the_calls(name: str, chunk: int, at_once: int):
+    engine = Engine(make_task(name), preset(name), 0, make_mesh(jax.devices()[:1]))
+    assert (engine.chunk, engine.at_once) == (chunk, at_once)
+
+
+def test_many_lifetimes_are_not_held_up_by_long_calls():
+    config = dataclasses.replace(preset("random-abc"), lifetimes=1024)
+    assert Engine(make_task("random-abc"), config, 0, make_mesh(jax.devices()[:2])).at_once == 1

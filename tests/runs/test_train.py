@@ -106,16 +106,51 @@ def test_a_signal_saves_and_going_on_changes_no_bit(
     tmp_path, straight, at_update: int, at_once: int, number, code: int
 ):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "AT_ONCE", at_once)
+        patch.setattr(CompiledOnce, "at_once", at_once)
         updates = interfere(patch, at_update, lambda: os.kill(os.getpid(), number))
         assert train(tmp_path, TINY, resume=False) == code
     done = len(updates)
-    assert at_update <= done <= at_update + loop.AHEAD * at_once
+    assert at_update <= done < at_update + at_once
     assert checkpoint.steps(tmp_path / "checkpoints")[-1] == done
     assert read_artefact(tmp_path / "reward").record["training"]["updates"] == done
     assert f"stopped at update {done} and saved" in (tmp_path / "log.txt").read_text()
     assert train(tmp_path, TINY, resume=True) == OK
     assert_same_run(tmp_path, straight)
+
+
+def test_many_updates_a_call_are_the_bits_of_one_a_call(tmp_path, monkeypatch):
+    config = with_updates(24, log_every=12, checkpoint_every=24)  # calls of 5, 5 and 2
+    assert train(tmp_path / "many", config, resume=False) == OK
+    monkeypatch.setattr(CompiledOnce, "at_once", 1)
+    assert train(tmp_path / "single", config, resume=False) == OK
+    assert digest_of(tmp_path / "many", 24) == digest_of(tmp_path / "single", 24)
+    assert rows_of(tmp_path / "many") == rows_of(tmp_path / "single")
+    assert len(rows_of(tmp_path / "many")) == 3
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_going_on_with_another_number_of_devices_is_said_where_it_matters(tmp_path, deterministic: bool):
+    assert train(tmp_path, with_updates(2, deterministic=deterministic), resume=False) == OK
+    path = tmp_path / "checkpoints" / "step_00000002" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    assert manifest["devices"] == 4
+    path.write_text(json.dumps(checkpoint.seal({**manifest, "devices": 2})))
+    assert train(tmp_path, with_updates(4, deterministic=deterministic), resume=True) == OK
+    said = "warning: trained on 2 devices so far and on 4 from here" in (tmp_path / "log.txt").read_text()
+    assert said != deterministic
+
+
+def test_a_run_from_before_deterministic_goes_on(tmp_path):
+    assert train(tmp_path, with_updates(2), resume=False) == OK
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config.pop("deterministic") is False
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    path = tmp_path / "checkpoints" / "step_00000002" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["config"]["deterministic"], manifest["devices"]
+    path.write_text(json.dumps(checkpoint.seal(manifest)))
+    assert train(tmp_path, with_updates(4), resume=True) == OK
+    assert "warning" not in (tmp_path / "log.txt").read_text()
 
 
 def test_a_signal_during_the_last_update_ends_the_run_as_if_there_had_been_none(tmp_path, straight, monkeypatch):
@@ -124,16 +159,16 @@ def test_a_signal_during_the_last_update_ends_the_run_as_if_there_had_been_none(
     assert_same_run(tmp_path, straight)
 
 
-@pytest.mark.parametrize("at_call", [2, 5, 10, 12])
-def test_a_crash_and_going_on_changes_no_bit_and_writes_no_row_twice(tmp_path, straight, at_call: int):
+@pytest.mark.parametrize("at_update", [2, 5, 10, 12])
+def test_a_crash_and_going_on_changes_no_bit_and_writes_no_row_twice(tmp_path, straight, at_update: int):
     def crash():
         raise KeyError("the process ends here")
 
     with pytest.MonkeyPatch.context() as patch:
-        interfere(patch, at_call, crash)
+        interfere(patch, at_update, crash)
         with pytest.raises(KeyError):
             train(tmp_path, TINY, resume=False)
-    assert checkpoint.steps(tmp_path / "checkpoints") == [step for step in (4, 8) if step < at_call]
+    assert checkpoint.steps(tmp_path / "checkpoints") == [step for step in (4, 8) if step < at_update]
     with (tmp_path / "metrics.csv").open("a") as file:
         file.write("9,1234,torn")
     assert train(tmp_path, TINY, resume=True) == OK
@@ -152,10 +187,10 @@ def test_what_is_saved_is_what_was_trained(straight):
 def test_a_finished_run_that_is_resumed_ends_at_once(tmp_path, monkeypatch):
     assert train(tmp_path, with_updates(4), resume=False) == OK
     digest, rows = digest_of(tmp_path, 4), rows_of(tmp_path)
-    calls = interfere(monkeypatch, 1, lambda: None)
+    made = interfere(monkeypatch, 1, lambda: None)
     assert train(tmp_path, with_updates(4), resume=True) == OK
     assert train(tmp_path, with_updates(2), resume=True) == OK  # asks for less than there is
-    assert calls == []
+    assert made == []
     assert "has 4 updates already: nothing to do" in (tmp_path / "log.txt").read_text()
     assert (digest_of(tmp_path, 4), rows_of(tmp_path)) == (digest, rows)
 

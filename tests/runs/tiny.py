@@ -58,12 +58,13 @@ class CompiledOnce(Engine):
 
 def remembered_engine(config: RunConfig) -> CompiledOnce:
     """Returns the engine of a run, the same one for the same experiment. In place of `orexis.runs.loop.make_engine`."""
-    return _engine(config.task, config.meta, config.seed)
+    return _engine(config.task, config.meta, config.seed, config.deterministic)
 
 
 @functools.cache
-def _engine(task: str, meta: MetaConfig, seed: int) -> CompiledOnce:
-    engine = CompiledOnce(make_task(task), meta, seed, make_mesh(usable_devices(meta.lifetimes, meta.lifetimes)))
+def _engine(task: str, meta: MetaConfig, seed: int, deterministic: bool) -> CompiledOnce:
+    mesh = make_mesh(usable_devices(meta.lifetimes, deterministic))
+    engine = CompiledOnce(make_task(task), meta, seed, mesh, deterministic=deterministic)
     assert engine._first is not None  # made now: later it may be asked for inside a trace
     return engine
 

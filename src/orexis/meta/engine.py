@@ -6,7 +6,7 @@ Two facts of small machines shape it. Ops on a few lifetimes are too small for t
 help, so each core is a device of its own with single-threaded ops. And a chunk of two to sixteen
 lifetimes keeps its weights in cache, so a shard is a loop over chunks, not one wide batch.
 Gradients are added in a fixed order, so a run can be repeated to the bit; on another number of devices
-too, if it is `deterministic` (see `count_blocks`). Lifetimes that are not finite are left out, see `guard`.
+too, if it is `deterministic` (see `count_shares`). Lifetimes that are not finite are left out, see `guard`.
 """
 
 import dataclasses
@@ -92,17 +92,21 @@ CHUNK_BYTES = 2 * 2**20
 
 
 AT_ONCE = 5
-"""Updates that one call makes at most: a call costs the devices over a millisecond, however much it makes them do."""
+"""Updates that one call can make: calling the devices costs over a millisecond, see docs/performance.md."""
+SHORT = 160 * 2**20
+"""Bytes of agents' states on a device times steps of a window. An update of no more takes a fraction of a second,
+and a call makes several; else a call makes one, so that a run can stop soon. By size and not by the clock, because all
+processes of a run must do the same."""
 
 
-def count_blocks(num_lifetimes: int) -> int:
-    """Returns into how many blocks a deterministic run cuts its lifetimes: eight if possible, on any devices.
+def count_shares(num_lifetimes: int, deterministic: bool) -> int:
+    """Returns into how many equal shares the lifetimes can be cut: as many devices as divide it can be used.
 
-    The gradients of a block are added up apart, and then those of all blocks in their order. A device has whole blocks
-    and a block whole chunks, so 1, 2, 4 and 8 devices add the same numbers in the same order: they do not even round
-    differently. Without, a device's lifetimes are one block, which lets few lifetimes make larger chunks.
+    The gradients of a block of lifetimes are added up apart, and then those of all blocks in their order. Usually a
+    device's lifetimes are a block. A deterministic run has these shares as its blocks, eight if possible, on whatever
+    devices; so they add the same numbers in the same order and do not even round differently.
     """
-    return math.gcd(num_lifetimes, 8)
+    return math.gcd(num_lifetimes, 8) if deterministic else num_lifetimes
 
 
 def default_chunk(num_lifetimes: int, num_blocks: int, agent_bytes: int) -> int:
@@ -112,6 +116,11 @@ def default_chunk(num_lifetimes: int, num_blocks: int, agent_bytes: int) -> int:
     """
     limit = min(16, max(2, CHUNK_BYTES // agent_bytes))
     return _largest_divisor(num_lifetimes // num_blocks, limit)
+
+
+def split_calls(number: int, at_once: int) -> list[int]:
+    """Returns how many updates each call makes, for `number` in all."""
+    return [min(at_once, number - begun) for begun in range(0, number, at_once)]
 
 
 def _largest_divisor(number: int, limit: int) -> int:
@@ -129,24 +138,31 @@ class Engine:
     mesh: Mesh
     chunk: int | None = None  # lifetimes at most; None: by `default_chunk`
     engine: Literal["fast", "dense"] = "fast"
-    deterministic: bool = False  # the same bits on any number of devices, see `count_blocks`
+    deterministic: bool = False  # the same bits on one device and on several, see `count_shares`
 
     def __post_init__(self) -> None:
-        num_lifetimes, num_blocks, num_devices = self.config.lifetimes, self.num_blocks, self.mesh.size
-        if num_lifetimes % num_devices or num_blocks % num_devices:
-            shared = f"{num_lifetimes} lifetimes" + (f", in {num_blocks} blocks," if self.deterministic else "")
-            raise ValueError(f"{shared} cannot be shared equally by {num_devices} devices")
-        chunk = self.chunk
-        if chunk is None:
-            agent = jax.eval_shape(self.parts.agent.init, jax.random.key(0))
-            agent_bytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(agent))
-            chunk = default_chunk(num_lifetimes, num_blocks, agent_bytes)
-        object.__setattr__(self, "chunk", _largest_divisor(num_lifetimes // num_blocks, chunk))
+        num_lifetimes, num_devices = self.config.lifetimes, self.mesh.size
+        if count_shares(num_lifetimes, self.deterministic) % num_devices:
+            how = " of a deterministic run" if self.deterministic else ""
+            raise ValueError(f"{num_lifetimes} lifetimes{how} cannot be shared equally by {num_devices} devices")
+        chunk = self.chunk or default_chunk(num_lifetimes, self.num_blocks, self._agent_bytes)
+        object.__setattr__(self, "chunk", _largest_divisor(num_lifetimes // self.num_blocks, chunk))
 
     @property
     def num_blocks(self) -> int:
         """Into how many blocks the lifetimes are cut, over all devices."""
-        return count_blocks(self.config.lifetimes) if self.deterministic else self.mesh.size
+        return count_shares(self.config.lifetimes, True) if self.deterministic else self.mesh.size
+
+    @property
+    def at_once(self) -> int:
+        """Updates that a call of `compile_updates` should make, where so many are left to be made."""
+        steps = self.config.outer.window * self.config.agent.rollout_length
+        return AT_ONCE if self.config.lifetimes // self.mesh.size * self._agent_bytes * steps <= SHORT else 1
+
+    @functools.cached_property
+    def _agent_bytes(self) -> int:
+        agent = jax.eval_shape(self.parts.agent.init, jax.random.key(0))
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(agent))
 
     @functools.cached_property
     def parts(self) -> Parts:
@@ -317,7 +333,7 @@ class Engine:
         blocks, (sound, norms, values, alive, episodes, extrinsic) = _gather(
             ((lived.gradients, lived.metrics), looked_at)
         )
-        # Blocks are added in their order, whichever device they were on: the same bits.
+        # Blocks are added in their order, whichever device they were on.
         grads, window = add_in_order(blocks)
         eta_grad, phi_grad = jax.tree.map(lambda g: g / jnp.sum(sound), pull_back(grads))
         stepped, reward_lr = self._step(learner, eta_grad, phi_grad)

@@ -75,7 +75,8 @@ def bench(task: str, num_lifetimes: int = 64, repeats: int = 5, seconds: float =
     """Returns the measured figures of engine and reference on `task`, and prints them.
 
     Each turn lasts about `seconds`. `compile_s` is the engine's first compile into an empty cache, `compile_warm_s` a
-    second process's with the cache filled; `trace_s` comes before either, Python becoming a program, and is not cached.
+    second process's with the cache filled. `trace_s` comes before either: Python becoming a program. Neither that nor
+    lowering, the first part of compiling, can be cached.
     """
     console, setting = Console(stderr=True), Setting(task, num_lifetimes)
     with tempfile.TemporaryDirectory() as folder:

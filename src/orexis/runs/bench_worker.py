@@ -30,6 +30,7 @@ def main() -> None:
         prepare_jax()
     import jax
 
+    from orexis.meta.engine import split_calls
     from orexis.runs.loop import AHEAD
 
     jax.config.update("jax_compilation_cache_dir", cache)
@@ -47,8 +48,8 @@ def main() -> None:
     for line in sys.stdin:
         begun, used = time.perf_counter(), time.process_time()
         waiting: collections.deque[Any] = collections.deque()
-        for done in range(0, int(line), made.at_once):
-            state, metrics = compiled(state, np.int32(min(made.at_once, int(line) - done)))
+        for number in split_calls(int(line), made.at_once):
+            state, metrics = compiled(state, np.int32(number))
             waiting.append(metrics)
             if len(waiting) >= AHEAD:  # as in training: with more on their way the devices can starve each other
                 jax.block_until_ready(waiting.popleft())
@@ -63,9 +64,9 @@ class Side:
     """One of the two that are compared, before it is compiled."""
 
     state: Any
-    update: Callable[..., Any]  # (state) -> (state, metrics)
+    update: Callable[..., Any]  # (state) -> (state, metrics): its flops are counted, free of the loop over updates
     updates: Any  # jitted (state, number) -> (state, metrics)
-    at_once: int  # updates that a call makes at most
+    at_once: int  # updates that a call makes
     num_chunks: int  # that a device's lifetimes are cut into
 
 
@@ -73,7 +74,7 @@ def make_side(side: str, setting: Setting) -> Side:
     """Returns what is to be compiled and run."""
     import jax
 
-    from orexis.meta.engine import AT_ONCE, Engine, make_mesh
+    from orexis.meta.engine import Engine, make_mesh
     from orexis.presets import preset
     from orexis.reference.naive import Naive
     from orexis.tasks.abc import RandomABC, abc_map
@@ -93,7 +94,7 @@ def make_side(side: str, setting: Setting) -> Side:
         return Side(jax.jit(naive.init)(), naive.update, updates, at_once=1, num_chunks=1)
     engine = Engine(task, config, 0, make_mesh(), engine="fast" if side == "engine" else "dense")
     num_chunks = setting.lifetimes // (engine.mesh.size * (engine.chunk or 1))
-    return Side(engine.init(), engine.compile_update(), engine.compile_updates(), AT_ONCE, num_chunks)
+    return Side(engine.init(), engine.compile_update(), engine.compile_updates(), engine.at_once, num_chunks)
 
 
 def count_matmul_flops(jaxpr: Any, num_chunks: int) -> float:

@@ -3,7 +3,7 @@
 The run goes in strides to the next multiple of `log_every` or `checkpoint_every` updates. Between
 two strides a row of metrics is written, a checkpoint saved or the run stopped. A row that was begun
 is kept in the checkpoint, so that a resumed run writes the same rows and reaches the same bits as
-one that was never interrupted.
+one that was never interrupted, on as many devices or with `deterministic`.
 """
 
 import collections
@@ -23,7 +23,7 @@ import numpy as np
 from rich.console import Console
 
 from orexis.config import RunConfig, from_json, to_json
-from orexis.meta.engine import AT_ONCE, Engine, Learner, TrainState, UpdateMetrics, count_blocks, make_mesh
+from orexis.meta.engine import Engine, Learner, TrainState, UpdateMetrics, count_shares, make_mesh, split_calls
 from orexis.runs import checkpoint, distributed, signals
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError
@@ -36,7 +36,8 @@ from orexis.testing import check_task
 from orexis.zoo.artefact import DamagedError, read_artefact
 
 PATIENCE = 10
-"""Updates in a row that may be skipped because the meta-gradient is not finite, before the run stops."""
+"""Updates in a row that may be skipped because the meta-gradient is not finite: with so many behind it, a run that
+has to decide whether to make another call stops."""
 AHEAD = 2
 """Calls that are handed to the devices before the first of them must be over: keeps them busy, stops promptly."""
 
@@ -48,22 +49,20 @@ def make_engine(config: RunConfig) -> Engine:
         check_task(task)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
-    lifetimes = config.meta.lifetimes
-    shares = count_blocks(lifetimes) if config.deterministic else lifetimes
-    mesh = make_mesh(usable_devices(lifetimes, shares, jax.process_count()))
+    mesh = make_mesh(usable_devices(config.meta.lifetimes, config.deterministic, jax.process_count()))
     return Engine(task, config.meta, config.seed, mesh, engine=config.engine, deterministic=config.deterministic)
 
 
-def usable_devices(num_lifetimes: int, shares: int, num_processes: int = 1) -> list[jax.Device]:
-    """Returns the most devices that can share `num_lifetimes` equally, cut into no more than `shares`; for several
-    processes, all or UsageError."""
+def usable_devices(num_lifetimes: int, deterministic: bool = False, num_processes: int = 1) -> list[jax.Device]:
+    """Returns the most devices that can share `num_lifetimes` equally; for several processes, all or UsageError."""
     devices = jax.devices()
-    count = len(devices)
+    count, shares = len(devices), count_shares(num_lifetimes, deterministic)
     if num_processes > 1 and shares % count:
-        blocks = f", in {shares} blocks because of --deterministic," if shares < num_lifetimes else ""
+        how = f" with --deterministic can only be shared by as many devices as divide {shares}, not by"
         raise UsageError(
-            f"{num_lifetimes} lifetimes{blocks} cannot be shared equally by the {count} devices of {num_processes} "
-            "processes; change --lifetimes or --devices"
+            f"{num_lifetimes} lifetimes{how if deterministic else ' cannot be shared equally by'} "
+            f"the {count} devices of {num_processes} processes; change --lifetimes or --devices"
+            + (" or leave it out" if deterministic else "")
         )
     while shares % count:
         count -= 1
@@ -181,6 +180,9 @@ class Run:
             raise BadDataError(f"the manifest of step {manifest['step']} cannot be used: {error}") from error
         refuse_another(self.run_dir, trained_with, self.config)
         self.progress = Progress.from_manifest(manifest, self.config.meta.lifetimes)
+        before, now = manifest.get("devices"), self.engine.mesh.size
+        if before not in (None, now) and not self.config.deterministic:
+            warn(f"trained on {before} devices so far and on {now} from here: equal to rounding, not to the bit")
         return distributed.place(state, self.engine.shardings)
 
     def _train(self, state: TrainState | None, report: Reporter) -> int:
@@ -230,8 +232,7 @@ class Run:
         intervals = (self.config.log_every, self.config.checkpoint_every)
         end = min(self.config.updates, *((self.progress.step // every + 1) * every for every in intervals))
         waiting: collections.deque[tuple[int, UpdateMetrics]] = collections.deque()
-        for begun in range(self.progress.step, end, AT_ONCE):
-            number = min(AT_ONCE, end - begun)
+        for number in split_calls(end - self.progress.step, self.engine.at_once):
             state, metrics = compiled(state, np.int32(number))
             waiting.append((number, metrics))
             if len(waiting) >= AHEAD:
@@ -279,7 +280,7 @@ class Run:
         self.progress.metrics_bytes = metrics_file.offset()
         config = to_json(self.config)
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
-        about = {"config": config, "config_sha256": digest, "versions": versions()}
+        about = {"config": config, "config_sha256": digest, "versions": versions(), "devices": self.engine.mesh.size}
         checkpoint.save(
             self.run_dir / CHECKPOINTS,
             self.progress.step,
