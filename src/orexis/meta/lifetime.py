@@ -1,7 +1,7 @@
 """Beginning, replacing and living whole lifetimes.
 
 Every random number of a lifetime comes from (seed, slot, generation) and the window's number,
-so that results do not depend on how lifetimes are batched over chunks, devices or processes.
+so that results do not depend, but for rounding, on how lifetimes are batched over chunks, devices or processes.
 """
 
 import jax
