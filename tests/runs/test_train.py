@@ -271,17 +271,19 @@ def test_a_manifest_that_makes_no_sense_is_refused(tmp_path, name: str, value):
         train(tmp_path, TINY, resume=True)
 
 
-def test_too_many_skipped_updates_in_a_row_stop_the_run_with_its_state_saved(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("at_once", "more"), [(1, loop.AHEAD), (AT_ONCE, TINY.log_every)])
+def test_too_many_skipped_updates_in_a_row_stop_the_run_with_its_state_saved(tmp_path, monkeypatch, at_once, more):
     def change(engine: CompiledOnce, state, number):
         state, metrics = engine._compiled(state, number)
         ones, nans = np.ones(AT_ONCE, np.float32), np.full(AT_ONCE, np.nan, np.float32)
         return state, dataclasses.replace(metrics, skipped=ones, eta_gradient_norm=nans)
 
     patch_updates(monkeypatch, change)
+    monkeypatch.setattr(CompiledOnce, "at_once", at_once)
     with pytest.raises(BadDataError, match=r"not finite in \d+ updates in a row.*norm of eta's nan"):
         train(tmp_path, with_updates(100), resume=False)
     step = checkpoint.steps(tmp_path / "checkpoints")[-1]
-    assert loop.PATIENCE <= step <= loop.PATIENCE + loop.AHEAD * AT_ONCE
+    assert loop.PATIENCE <= step <= loop.PATIENCE + more
     assert read_artefact(tmp_path / "reward").record["training"]["updates"] == step
     last = dict(zip(*(rows_of(tmp_path)[i] for i in (0, -1)), strict=True))
     assert last["eta_gradient_norm"] == ""

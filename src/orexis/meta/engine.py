@@ -89,8 +89,6 @@ def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
 
 CHUNK_BYTES = 2 * 2**20
 """About how much of agents' states a chunk may have; measured, see docs/performance.md."""
-
-
 AT_ONCE = 5
 """Updates that one call can make: calling the devices costs over a millisecond, see docs/performance.md."""
 SHORT = 160 * 2**20
