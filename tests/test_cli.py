@@ -299,6 +299,7 @@ def test_the_short_options_spell_the_tiny_run_of_these_tests():
     outer = dataclasses.replace(config.meta.outer, entropy_cost=TINY.meta.outer.entropy_cost)
     meta = dataclasses.replace(config.meta, outer=outer)
     assert dataclasses.replace(config, log_every=3, meta=meta) == TINY
+    assert _parse([*line, "--deterministic"]).config() == dataclasses.replace(config, deterministic=True)
 
 
 def test_tasks_are_listed(capsys):
