@@ -12,18 +12,20 @@ too, if it is `deterministic` (see `count_shares`). Lifetimes that are not finit
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, Literal, cast
 
 import jax
-import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orexis.agents.actor_critic import theta_norm
 from orexis.config import MetaConfig
 from orexis.meta.guard import Guarded, Lived, add_in_order, all_finite, live_chunks
+from orexis.meta.learner import Learner, Packing, begin_learner, pack, step_learner, unpacker
 from orexis.meta.lifetime import begin_lifetime, window_key
 from orexis.meta.outer import WindowMetrics, outer_loss
 from orexis.meta.parts import Parts, make_parts
@@ -32,18 +34,6 @@ from orexis.tasks.base import Task
 from orexis.types import Lifetime, PyTree, record
 
 AXIS = "lifetimes"
-
-
-@record
-class Learner:
-    """All that is shared by the lifetimes: replicated on every device."""
-
-    update: jax.Array  # i32[]   updates of eta so far
-    eta: PyTree
-    phi: PyTree
-    eta_optimizer: PyTree
-    phi_optimizer: PyTree
-    eta_average: PyTree  # of eta over the latest updates, see `averaged`: what becomes the artefact
 
 
 @record
@@ -89,7 +79,7 @@ def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
 
 CHUNK_BYTES = 2 * 2**20
 """About how much of agents' states a chunk may have; measured, see docs/performance.md."""
-AT_ONCE = 5
+AT_ONCE = 10
 """Updates that one call can make: calling the devices costs over a millisecond, see docs/performance.md."""
 SHORT = 160 * 2**20
 """Bytes of agents' states on a device times steps of a window. An update of no more takes a fraction of a second,
@@ -185,18 +175,28 @@ class Engine:
 
     def compile_update(self):
         """Returns the compiled `(state) -> (state, metrics)`; the given state's buffers are reused."""
-        return self._compile(self._update_shard)
+
+        def update_shard(state: TrainState) -> tuple[TrainState, UpdateMetrics]:
+            packing, healthy = Packing.of(state.learner), all_finite(state.learner)
+            following, metrics = self._update_shard(packing, healthy, with_learner(state, packing.pack))
+            return with_learner(following, packing.unpack), metrics
+
+        return self._compile(update_shard)
 
     def compile_updates(self):
         """Returns the compiled `(state, number i32[]) -> (state, metrics)`: so many updates one after the other, at
         most `AT_ONCE`. Metrics have a leading `AT_ONCE`, zeros where no update was; the state's buffers are reused."""
 
         def update_shard(state: TrainState, number: jax.Array) -> tuple[TrainState, UpdateMetrics]:
-            def update_one(i: jax.Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
-                state, metrics = self._update_shard(carry[0])
-                return state, jax.tree.map(lambda row, x: row.at[i].set(x), carry[1], metrics)
+            packing, healthy = Packing.of(state.learner), all_finite(state.learner)
 
-            return jax.lax.fori_loop(0, number, update_one, (state, UpdateMetrics.zeros(AT_ONCE)))
+            def update_one(i: jax.Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
+                following, metrics = self._update_shard(packing, healthy, carry[0])
+                return following, jax.tree.map(functools.partial(_write, i), carry[1], metrics)
+
+            start = (with_learner(state, packing.pack), UpdateMetrics.zeros(AT_ONCE))
+            following, metrics = jax.lax.fori_loop(0, number, update_one, start)
+            return with_learner(following, packing.unpack), metrics
 
         return self._compile(update_shard, PartitionSpec())
 
@@ -218,7 +218,7 @@ class Engine:
         prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
         lived = self._live(learner, prepared, lifetimes)
         grads, metrics = add_in_order((lived.gradients, lived.metrics))
-        return pull_back(grads), _unchunk(lived.following), metrics
+        return pull_back(unpacker(prepared)(grads)), _unchunk(lived.following), metrics
 
     def _live(self, learner: Learner, prepared: tuple[PyTree, PyTree], lifetimes: Lifetime) -> Guarded:
         """Returns what the window makes of `lifetimes`, with the gradients of `prepared` eta and phi, chunk by chunk.
@@ -246,34 +246,24 @@ class Engine:
             norm = jax.vmap(theta_norm)(following.agent)
             carried = (following.rollout.value, following.reward_state, following.value_state)
             sound = jax.vmap(all_finite)((losses, shares, norm, carried))
-            return Lived(gradients=grads, following=following, metrics=metrics, norm=norm, sound=sound)
+            return Lived(gradients=pack(grads), following=following, metrics=metrics, norm=norm, sound=sound)
 
         chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
-        return live_chunks(live, chunks, prepared, math.gcd(self.num_blocks // self.mesh.size, chunks.slot.shape[0]))
-
-    def _optimizers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
-        return optax.scale_by_adam(), optax.scale_by_adam()
+        return live_chunks(
+            live, chunks, pack(prepared), math.gcd(self.num_blocks // self.mesh.size, chunks.slot.shape[0])
+        )
 
     def _init_shard(self, slots: jax.Array) -> TrainState:
         """Returns the learner and the lifetimes of `slots`, begun one by one: the same bits on any devices."""
         num = self.config.lifetimes
         key_eta, key_phi = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), num + 1))
         eta, phi = self.parts.reward.init(key_eta), self.parts.value.init(key_phi)
-        eta_adam, phi_adam = self._optimizers()
-        learner = Learner(
-            update=jnp.zeros((), jnp.int32),
-            eta=eta,
-            phi=phi,
-            eta_optimizer=eta_adam.init(eta),
-            phi_optimizer=phi_adam.init(phi),
-            eta_average=jax.tree.map(jnp.copy, eta),
-        )
 
         def begin(slot: jax.Array) -> Lifetime:
             episode = slot * self.task.spec.episodes_per_lifetime // num
             return self._begin(eta, slot, jnp.zeros((), jnp.int32), episode)
 
-        return TrainState(learner=learner, lifetimes=jax.lax.map(begin, slots))
+        return TrainState(learner=begin_learner(eta, phi), lifetimes=jax.lax.map(begin, slots))
 
     def _begin(self, eta: PyTree, slot: jax.Array, generation: jax.Array, episode: jax.Array) -> Lifetime:
         return begin_lifetime(self.parts, eta, self.seed, slot, generation, episode)
@@ -294,30 +284,17 @@ class Engine:
 
         return jax.lax.fori_loop(0, jnp.sum(finished), replace_one, lifetimes)
 
-    def _step(self, learner: Learner, eta_grad: PyTree, phi_grad: PyTree) -> tuple[Learner, jax.Array]:
-        """Returns the learner after an Adam step of eta and phi, and eta's learning rate."""
-        outer = self.config.outer
-        eta_adam, phi_adam = self._optimizers()
-        reward_lr = scheduled(outer.reward_learning_rate, learner.update)
-        eta_step, eta_optimizer = eta_adam.update(eta_grad, learner.eta_optimizer)
-        phi_step, phi_optimizer = phi_adam.update(phi_grad, learner.phi_optimizer)
-        eta = jax.tree.map(lambda p, u: p - reward_lr * u, learner.eta, eta_step)
-        phi = jax.tree.map(lambda p, u: p - outer.value_learning_rate * u, learner.phi, phi_step)
-        stepped = Learner(
-            update=learner.update + 1,
-            eta=eta,
-            phi=phi,
-            eta_optimizer=eta_optimizer,
-            phi_optimizer=phi_optimizer,
-            eta_average=averaged(learner.eta_average, eta, learner.update + 1, outer.average_power),
-        )
-        return stepped, reward_lr
+    def _update_shard(
+        self, packing: Packing, healthy: jax.Array, state: TrainState
+    ) -> tuple[TrainState, UpdateMetrics]:
+        """Returns the state after one update, its learner packed as it was given, and its metrics.
 
-    def _update_shard(self, state: TrainState) -> tuple[TrainState, UpdateMetrics]:
-        """Returns the state after one update and its metrics; a meta-gradient that is not finite changes no bit of
-        the learner, and lifetimes that are not are left out of it and started again."""
+        A meta-gradient that is not finite changes no bit of the learner, and lifetimes that are not are left out of it
+        and started again. `healthy`: whether the learner was finite when the first update of this call began; then it
+        still is, see `step_learner`, and if not, no step is taken.
+        """
         learner = state.learner
-        prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
+        prepared, pull_back = jax.vjp(self.parts.prepare, packing.eta(learner.eta), packing.phi(learner.phi))
         lived = self._live(learner, prepared, state.lifetimes)
         lifetimes = _unchunk(lived.following)
         looked_at = (
@@ -333,11 +310,11 @@ class Engine:
         )
         # Blocks are added in their order, whichever device they were on.
         grads, window = add_in_order(blocks)
-        eta_grad, phi_grad = jax.tree.map(lambda g: g / jnp.sum(sound), pull_back(grads))
-        stepped, reward_lr = self._step(learner, eta_grad, phi_grad)
+        eta_grad, phi_grad = (pack(network) for network in pull_back(unpacker(prepared)(grads / jnp.sum(sound))))
         eta_norm, phi_norm = optax.tree.norm(eta_grad), optax.tree.norm(phi_grad)
-        finite = jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm) & all_finite(stepped)
-        kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, learner)
+        finite = healthy & jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm)
+        outer = self.config.outer
+        stepped = jax.lax.cond(finite, lambda: step_learner(outer, learner, eta_grad, phi_grad), lambda: learner)
 
         finished = (alive == 0.0) & sound
         complete = finished & (episodes >= self.task.spec.episodes_per_lifetime)
@@ -353,10 +330,12 @@ class Engine:
             recorded_value_max=jnp.max(jnp.where(sound, values, 0.0)),
             skipped=jnp.where(finite, 0.0, 1.0),
             dropped=jnp.sum(~sound, dtype=jnp.float32),
-            entropy_cost=scheduled(self.config.outer.entropy_cost, learner.update),
-            reward_learning_rate=reward_lr,
+            entropy_cost=scheduled(outer.entropy_cost, learner.update),
+            reward_learning_rate=scheduled(outer.reward_learning_rate, learner.update),
         )
-        return TrainState(learner=kept, lifetimes=self._replace_finished(kept.eta, lifetimes)), metrics
+        return TrainState(
+            learner=stepped, lifetimes=self._replace_finished(packing.eta(stepped.eta), lifetimes)
+        ), metrics
 
 
 def _gather(tree: PyTree) -> PyTree:
@@ -365,9 +344,19 @@ def _gather(tree: PyTree) -> PyTree:
     One message, not one for each leaf: between processes every message costs about a millisecond.
     All travel as the widest of their types: truths and small counts go through a float unharmed.
     """
-    mine, unravel = jax.flatten_util.ravel_pytree(tree)
+    mine, unravel = ravel_pytree(tree)
     everyone = jax.vmap(unravel)(jax.lax.all_gather(mine, AXIS))
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), everyone)
+
+
+def with_learner(state: TrainState, change: Callable[[Learner], Learner]) -> TrainState:
+    """Returns `state` with its learner changed."""
+    return dataclasses.replace(state, learner=change(state.learner))
+
+
+def _write(i: jax.Array, rows: jax.Array, row: jax.Array) -> jax.Array:
+    """Returns `rows` with row `i` replaced."""
+    return jax.lax.dynamic_update_index_in_dim(rows, row, i, 0)
 
 
 def _unchunk(lifetimes: Lifetime) -> Lifetime:
@@ -378,15 +367,3 @@ def _raise_head(network: PyTree, probe: jax.Array) -> PyTree:
     """Returns a network with `probe` f32[] added to its head's bias."""
     head = network["head"]
     return {**network, "head": {**head, "b": head["b"] + probe}}
-
-
-def averaged(average: PyTree, latest: PyTree, count: jax.Array, power: float) -> PyTree:
-    """Returns the running average after value number `count` (from 1), of polynomial decay.
-
-        a_t = a_{t−1} + (x_t − a_{t−1}) · (p + 1) / (p + t)
-
-    It spans about the last 1/(p + 1) of all values, at any time: short while eta still moves
-    fast, long when it only swings around an optimum (Shamir & Zhang, 2013).
-    """
-    weight = (power + 1.0) / (power + count)
-    return jax.tree.map(lambda a, x: a + (x - a) * weight, average, latest)

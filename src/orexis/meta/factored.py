@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic, ActorCriticState, inner_targets, rollout_loss
 from orexis.meta.acting import DifferenceActor, Small, pays
-from orexis.networks.layers import dense
+from orexis.networks.layers import dense, times, times_transposed
 from orexis.networks.sight import Table
 from orexis.rewards.base import Returns
 from orexis.types import Last, Rollout, record
@@ -119,8 +119,8 @@ class FactoredActorCritic:
         `probe` is added to the hidden layer's outputs.
         """
         inputs = self.dense.sight.convolve(small["conv"], observations)
-        outputs = inputs @ state.matrix + small["hidden"]["b"] + probe
+        outputs = times(inputs, state.matrix) + small["hidden"]["b"] + probe
         if state.inputs.shape[0]:
-            outputs = outputs + (inputs @ state.inputs.T) @ state.cotangents
+            outputs = outputs + times(times_transposed(inputs, state.inputs), state.cotangents)
         hidden = jax.nn.relu(outputs)
         return dense(small["policy"], hidden), dense(small["value"], hidden)[..., 0], inputs

@@ -14,6 +14,7 @@ the looking alone.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import jax
@@ -101,8 +102,7 @@ def live_chunks(
 
 def add_in_order(rows: PyTree) -> PyTree:
     """Returns the sum over the leading axis, from the first row to the last: the same bits however rows came about."""
-    first = jax.tree.map(lambda x: jnp.zeros_like(x[0]), rows)
-    return jax.lax.scan(lambda total, row: (jax.tree.map(jnp.add, total, row), None), first, rows)[0]
+    return jax.tree.map(lambda x: functools.reduce(jnp.add, [x[i] for i in range(x.shape[0])]), rows)
 
 
 def all_finite(tree: PyTree) -> jax.Array:

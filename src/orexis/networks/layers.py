@@ -20,6 +20,33 @@ def dense_init(key: jax.Array, num_inputs: int, num_outputs: int, gain: float = 
     return {"w": weights, "b": jnp.zeros(num_outputs)}
 
 
+@jax.custom_vjp
+def times(x: jax.Array, matrix: jax.Array) -> jax.Array:
+    """Returns x·W f32[B, out], of which the gradient with respect to x, g·Wᵀ, is computed as (W·gᵀ)ᵀ.
+
+    Both are the same, but XLA's kernel for a few rows times a transposed matrix reads that matrix against its
+    order in memory, and is several times slower than one that reads it once from the first row to the last.
+    """
+    return x @ matrix
+
+
+@jax.custom_vjp
+def times_transposed(g: jax.Array, matrix: jax.Array) -> jax.Array:
+    """Returns g·Wᵀ f32[B, in], see `times`."""
+    # The barrier keeps XLA from turning the product round again.
+    return jax.lax.optimization_barrier(jax.lax.dot_general(matrix, g, (((1,), (1,)), ((), ())))).T
+
+
+times.defvjp(
+    lambda x, matrix: (times(x, matrix), (x, matrix)),
+    lambda kept, g: (times_transposed(g, kept[1]), kept[0].T @ g),
+)
+times_transposed.defvjp(
+    lambda g, matrix: (times_transposed(g, matrix), (g, matrix)),
+    lambda kept, x: (times(x, kept[1]), x.T @ kept[0]),
+)
+
+
 def dense(params: Params, x: jax.Array) -> jax.Array:
     """Returns x·W + b for x f32[..., inputs]."""
     return x @ params["w"] + params["b"]
@@ -81,16 +108,76 @@ def lstm_run(recurrent: jax.Array, state: LstmState, projected: jax.Array) -> tu
 
     `projected` f32[T, 4·U] are the gates' shares of the inputs, x·Wx + b: one matmul for all steps,
     hoisted out of the scan by the caller; `recurrent` f32[U, 4·U] is Wh.
+
+        z_t = x_t·Wx + b + h_{t−1}·Wh      (i, f, g, o) = (σ, σ, tanh, σ)(z_t)
+        c_t = f·c_{t−1} + i·g              h_t = o·tanh(c_t)
+
+    Values come from a loop that no gradient enters. Then z is computed from them once more, for all steps at once, and
+    carries the gradient: what z' owes to later steps is added by `_remember`, and Wh' = Σ_t h_{t−1}ᵀ·z'_t is one
+    matmul. Left to JAX, the loop backwards would carry Wh' along, add to it at every step, and keep an array for
+    each factor of the above.
     """
+    constant, start, inputs = jax.lax.stop_gradient((recurrent, state, projected))
 
-    def advance(state: LstmState, x: jax.Array) -> tuple[LstmState, jax.Array]:
-        into, forget, candidate, out = jnp.split(x + state.hidden @ recurrent, 4, axis=-1)
-        cell = jax.nn.sigmoid(forget) * state.cell + jax.nn.sigmoid(into) * jnp.tanh(candidate)
-        hidden = jax.nn.sigmoid(out) * jnp.tanh(cell)
-        return LstmState(hidden=hidden, cell=cell), hidden
+    def advance(state: LstmState, x: jax.Array) -> tuple[LstmState, LstmState]:
+        into, forget, candidate, out = _open(x + state.hidden @ constant)
+        cell = forget * state.cell + into * candidate
+        following = LstmState(hidden=out * jnp.tanh(cell), cell=cell)
+        return following, following
 
-    state, hidden = jax.lax.scan(advance, state, projected)
-    return hidden, state
+    states = jax.lax.scan(advance, start, inputs)[1]
+    before = jnp.concatenate([start.hidden[None], states.hidden[:-1]])
+    return _remember(projected + before @ recurrent, state, constant, states)
+
+
+@jax.custom_vjp
+def _remember(
+    gates: jax.Array, first: LstmState, recurrent: jax.Array, states: LstmState
+) -> tuple[jax.Array, LstmState]:
+    """Returns the hidden states and the last state out of `states` [T], as functions of z `gates` and the `first`.
+
+    Its gradient, with ' for derivatives, from the last step to the first, s_t being the slopes of the gates:
+
+        c'_t += h'_t·o·(1 − tanh²c_t)       z'_t = (c'_t, c'_t, c'_t, h'_t) · s_t
+        h'_{t−1} += z'_t·Whᵀ                c'_{t−1} = c'_t·f
+    """
+    return states.hidden, jax.tree.map(lambda rows: rows[-1], states)
+
+
+def _remember_backward(kept, cotangents: tuple[jax.Array, LstmState]):
+    gates, first, recurrent, states = kept
+    before = jnp.concatenate([first.cell[None], states.cell[:-1]])
+    into, forget, candidate, out = _open(gates)
+    bent = jnp.tanh(states.cell)
+    slopes = jnp.concatenate(
+        [
+            candidate * into * (1.0 - into),
+            before * forget * (1.0 - forget),
+            into * (1.0 - candidate * candidate),
+            bent * out * (1.0 - out),
+        ],
+        axis=-1,
+    )
+
+    def retreat(later: LstmState, row: tuple[jax.Array, ...]) -> tuple[LstmState, jax.Array]:
+        told, slope, through, forget = row
+        hidden = later.hidden + told
+        cell = later.cell + hidden * through
+        pushed = jnp.concatenate([cell, cell, cell, hidden]) * slope
+        return LstmState(hidden=times_transposed(pushed[None], recurrent)[0], cell=cell * forget), pushed
+
+    told, last = cotangents
+    begun, pushed = jax.lax.scan(retreat, last, (told, slopes, out * (1.0 - bent * bent), forget), reverse=True)
+    return pushed, begun, None, None
+
+
+_remember.defvjp(lambda *arguments: (_remember(*arguments), arguments), _remember_backward)
+
+
+def _open(gates: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Returns how far each gate f32[..., U] is open: input, forget, candidate, output."""
+    into, forget, candidate, out = jnp.split(gates, 4, axis=-1)
+    return jax.nn.sigmoid(into), jax.nn.sigmoid(forget), jnp.tanh(candidate), jax.nn.sigmoid(out)
 
 
 def lstm_unroll(params: Params, state: LstmState, inputs: jax.Array) -> tuple[jax.Array, LstmState]:

@@ -23,7 +23,8 @@ import numpy as np
 from rich.console import Console
 
 from orexis.config import RunConfig, from_json, to_json
-from orexis.meta.engine import Engine, Learner, TrainState, UpdateMetrics, count_shares, make_mesh, split_calls
+from orexis.meta.engine import Engine, TrainState, UpdateMetrics, count_shares, make_mesh, split_calls
+from orexis.meta.learner import Learner
 from orexis.runs import checkpoint, distributed, signals
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError

@@ -1,0 +1,133 @@
+"""What all lifetimes share: eta and phi, and how a meta-gradient moves them.
+
+A step of Adam, the average of eta and the look whether all of it is finite treat every number alike, whatever network
+or layer it belongs to. As trees that would be hundreds of kernels of a few microseconds each. So while updates
+are made, each tree is packed into one vector, and networks are cut out of it where they are needed:
+
+    eta {torso: {...}, lstm: {...}, head: {...}}  ──pack──►  f32[P]  ──step──►  f32[P]  ──unpack──►  eta
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import optax
+
+from orexis.config import OuterConfig
+from orexis.optimizers import scheduled
+from orexis.types import PyTree, record
+
+ROUND = 1024
+"""Vectors have a multiple of this length: XLA's kernels are several times slower on odd ones."""
+ADAM = optax.scale_by_adam()
+
+
+@record
+class Learner:
+    """Replicated on every device. Each network is a tree of arrays, or packed into one vector."""
+
+    update: jax.Array  # i32[]   updates of eta so far
+    eta: PyTree
+    phi: PyTree
+    eta_optimizer: optax.ScaleByAdamState
+    phi_optimizer: optax.ScaleByAdamState
+    eta_average: PyTree  # of eta over the latest updates, see `averaged`: what becomes the artefact
+
+
+def begin_learner(eta: PyTree, phi: PyTree) -> Learner:
+    """Returns the learner before its first update."""
+    return Learner(
+        update=jnp.zeros((), jnp.int32),
+        eta=eta,
+        phi=phi,
+        eta_optimizer=ADAM.init(eta),
+        phi_optimizer=ADAM.init(phi),
+        eta_average=jax.tree.map(jnp.copy, eta),
+    )
+
+
+def step_learner(outer: OuterConfig, learner: Learner, eta_grad: PyTree, phi_grad: PyTree) -> Learner:
+    """Returns the learner after an Adam step of eta and phi.
+
+    If it is finite and so are the gradients' norms, it stays finite: no square of a gradient overflows where their sum
+    did not; moments and the average are averages; and Adam's step is at most some ten times its learning rate.
+    """
+    reward_lr = scheduled(outer.reward_learning_rate, learner.update)
+    eta_step, eta_optimizer = ADAM.update(eta_grad, learner.eta_optimizer)
+    phi_step, phi_optimizer = ADAM.update(phi_grad, learner.phi_optimizer)
+    eta = jax.tree.map(lambda p, u: p - reward_lr * u, learner.eta, eta_step)
+    phi = jax.tree.map(lambda p, u: p - outer.value_learning_rate * u, learner.phi, phi_step)
+    return Learner(
+        update=learner.update + 1,
+        eta=eta,
+        phi=phi,
+        eta_optimizer=eta_optimizer,
+        phi_optimizer=phi_optimizer,
+        eta_average=averaged(learner.eta_average, eta, learner.update + 1, outer.average_power),
+    )
+
+
+def averaged(average: PyTree, latest: PyTree, count: jax.Array, power: float) -> PyTree:
+    """Returns the running average after value number `count` (from 1), of polynomial decay.
+
+        a_t = a_{t−1} + (x_t − a_{t−1}) · (p + 1) / (p + t)
+
+    It spans about the last 1/(p + 1) of all values, at any time: short while eta still moves
+    fast, long when it only swings around an optimum (Shamir & Zhang, 2013).
+    """
+    weight = (power + 1.0) / (power + count)
+    return jax.tree.map(lambda a, x: a + (x - a) * weight, average, latest)
+
+
+@dataclasses.dataclass(frozen=True)
+class Packing:
+    """How eta and phi lie in their vectors."""
+
+    eta: Callable[[jax.Array], PyTree]  # cuts it out of its vector
+    phi: Callable[[jax.Array], PyTree]
+
+    @classmethod
+    def of(cls, learner: Learner) -> "Packing":
+        """Returns the packing of a learner whose networks are trees."""
+        return cls(unpacker(learner.eta), unpacker(learner.phi))
+
+    def pack(self, learner: Learner) -> Learner:
+        """Returns the same learner with each network, and all that is shaped like it, as one vector."""
+        return _each_network(learner, pack, pack)
+
+    def unpack(self, learner: Learner) -> Learner:
+        """Returns what `pack` was given."""
+        return _each_network(learner, self.eta, self.phi)
+
+
+def pack(tree: PyTree) -> jax.Array:
+    """Returns the arrays of `tree`, one after the other, as one vector, filled up with zeros."""
+    leaves = jax.tree.leaves(tree)
+    size = sum(leaf.size for leaf in leaves)
+    zeros = jnp.zeros(-size % ROUND, leaves[0].dtype)
+    # Joined with the arithmetic around it, joining would be slow: each number would ask which array it comes from.
+    return jax.lax.optimization_barrier(jnp.concatenate([*(leaf.ravel() for leaf in leaves), zeros]))
+
+
+def unpacker(like: PyTree) -> Callable[[jax.Array], PyTree]:
+    """Returns the function that finds a tree of the shapes of `like` in its vector again."""
+    vector, unravel = jax.flatten_util.ravel_pytree(like)
+    return lambda packed: unravel(packed[: vector.size])
+
+
+def _each_network(learner: Learner, eta: Callable[[PyTree], PyTree], phi: Callable[[PyTree], PyTree]) -> Learner:
+    """Returns `learner` with `eta` applied to all that is shaped like eta, and `phi` likewise."""
+
+    def moments(state: optax.ScaleByAdamState, change: Callable[[PyTree], PyTree]) -> optax.ScaleByAdamState:
+        return state._replace(mu=change(state.mu), nu=change(state.nu))
+
+    return Learner(
+        update=learner.update,
+        eta=eta(learner.eta),
+        phi=phi(learner.phi),
+        eta_optimizer=moments(learner.eta_optimizer, eta),
+        phi_optimizer=moments(learner.phi_optimizer, phi),
+        eta_average=eta(learner.eta_average),
+    )
