@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from orexis.meta.engine import Engine, TrainState, make_mesh
+from orexis.meta.engine import AT_ONCE, Engine, TrainState, make_mesh
 from orexis.runs import checkpoint, loop
 from orexis.runs.errors import BAD_DATA, OK, BadDataError
 from orexis.runs.train import train
@@ -139,6 +139,17 @@ def test_a_step_that_is_not_finite_is_not_taken(name):
     assert metrics.skipped == 1.0
     jax.tree.map(np.testing.assert_array_equal, state.learner, poisoned.learner)  # bit for bit: update and all
     assert int(state.learner.update) == 0
+
+
+def test_a_learner_that_is_not_finite_takes_no_step_of_a_whole_call():
+    engine, first, _ = compiled(2, 2)
+    updates = engine.compile_updates()
+    for spoilt in (first.learner.eta_optimizer.mu["head"]["b"], first.learner.eta_average["head"]["b"]):
+        learner = jax.tree.map(lambda x, spoilt=spoilt: x * np.nan if x is spoilt else x, first.learner)
+        poisoned = jax.device_put(dataclasses.replace(first, learner=learner), engine.shardings)
+        state, metrics = to_numpy(updates(poisoned, np.int32(3)))
+        np.testing.assert_array_equal(metrics.skipped, [1.0, 1.0, 1.0] + [0.0] * (AT_ONCE - 3))
+        jax.tree.map(np.testing.assert_array_equal, state.learner, learner)
 
 
 @pytest.mark.slow

@@ -11,8 +11,11 @@ from orexis.networks.layers import (
     dense_init,
     lstm_begin,
     lstm_init,
+    lstm_run,
     lstm_unroll,
     patches,
+    times,
+    times_transposed,
 )
 
 
@@ -97,3 +100,85 @@ def test_a_new_lstm_forgets_little_and_starts_from_zero():
     assert float(jnp.abs(params["wh"]).max()) > 0.0
     for part in jax.tree.leaves(lstm_begin(2)):
         np.testing.assert_array_equal(part, [0.0, 0.0])
+
+
+def loss_of_products(multiply, multiply_transposed):
+    """A function of x and W with both products in it, bent in between, so that second derivatives say something."""
+
+    def loss(x: jax.Array, matrix: jax.Array) -> jax.Array:
+        there = jnp.sin(multiply(x, matrix))
+        return jnp.sum(jnp.square(multiply_transposed(there, matrix)) * jnp.arange(1.0, 1.0 + x.size).reshape(x.shape))
+
+    return loss
+
+
+OURS = loss_of_products(times, times_transposed)
+PLAIN = loss_of_products(lambda x, matrix: x @ matrix, lambda x, matrix: x @ matrix.T)
+
+
+def assert_close(ours, expected) -> None:
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11), ours, expected)
+
+
+@pytest.mark.parametrize("num_rows", [1, 3])
+def test_products_and_their_gradients_are_those_of_plain_matmuls(num_rows: int):
+    with jax.enable_x64(True):
+        x, matrix = (jnp.asarray(noise(seed, *shape), float) for seed, shape in ((0, (num_rows, 4)), (1, (4, 5))))
+        assert_close(OURS(x, matrix), PLAIN(x, matrix))
+        assert_close(jax.grad(OURS, argnums=(0, 1))(x, matrix), jax.grad(PLAIN, argnums=(0, 1))(x, matrix))
+
+        def second(loss):
+            """Returns how a sum over the first derivatives changes: the gradient of a gradient, as in a window."""
+            slopes = jax.grad(loss, argnums=(0, 1))
+            return jax.grad(lambda *xs: sum(jnp.sum(jnp.cos(s)) for s in slopes(*xs)), argnums=(0, 1))(x, matrix)
+
+        assert_close(second(OURS), second(PLAIN))
+
+
+def test_products_of_many_lifetimes_are_those_of_each():
+    with jax.enable_x64(True):
+        xs, matrices = jnp.asarray(noise(0, 6, 3, 4), float), jnp.asarray(noise(1, 6, 4, 5), float)
+        together = jax.jit(jax.vmap(jax.grad(OURS, argnums=(0, 1))))(xs, matrices)
+        apart = [jax.grad(PLAIN, argnums=(0, 1))(x, matrix) for x, matrix in zip(xs, matrices, strict=True)]
+        assert_close(together, jax.tree.map(lambda *rows: jnp.stack(rows), *apart))
+
+
+def plain_lstm(recurrent: jax.Array, state: LstmState, projected: jax.Array) -> tuple[jax.Array, LstmState]:
+    """The LSTM's equations as they stand, for JAX to differentiate."""
+
+    def advance(state: LstmState, x: jax.Array) -> tuple[LstmState, jax.Array]:
+        into, forget, candidate, out = jnp.split(x + state.hidden @ recurrent, 4)
+        cell = jax.nn.sigmoid(forget) * state.cell + jax.nn.sigmoid(into) * jnp.tanh(candidate)
+        hidden = jax.nn.sigmoid(out) * jnp.tanh(cell)
+        return LstmState(hidden=hidden, cell=cell), hidden
+
+    state, hidden = jax.lax.scan(advance, state, projected)
+    return hidden, state
+
+
+def lstm_loss(run, judged: str):
+    """A loss that looks at all hidden states, or at one part of the last state only."""
+
+    def loss(recurrent: jax.Array, state: LstmState, projected: jax.Array) -> jax.Array:
+        hidden, last = run(recurrent, state, projected)
+        seen = {"hidden": hidden, "last hidden": last.hidden, "last cell": last.cell}[judged]
+        return jnp.sum(jnp.sin(seen) * jnp.arange(1.0, 1.0 + seen.size).reshape(seen.shape))
+
+    return loss
+
+
+@pytest.mark.parametrize("judged", ["hidden", "last hidden", "last cell"])
+@pytest.mark.parametrize("num_steps", [1, 5])
+def test_the_gradient_of_the_lstm_is_what_jax_makes_of_its_equations(judged: str, num_steps: int):
+    with jax.enable_x64(True):
+        units, lifetimes = 3, 4
+        recurrent = jnp.asarray(noise(0, units, 4 * units), float)
+        states = LstmState(*(jnp.asarray(noise(seed, lifetimes, units), float) for seed in (1, 2)))
+        projected = jnp.asarray(noise(3, lifetimes, num_steps, 4 * units), float)
+
+        def gradients(run):
+            """As in training: Wh is common to all lifetimes, states and inputs are not."""
+            loss = jax.vmap(lstm_loss(run, judged), in_axes=(None, 0, 0))
+            return jax.value_and_grad(lambda *xs: jnp.sum(loss(*xs)), argnums=(0, 1, 2))(recurrent, states, projected)
+
+        assert_close(gradients(lstm_run), gradients(plain_lstm))

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic, ActorCriticState, inner_targets, rollout_loss
 from orexis.meta.acting import DifferenceActor, Small, pays
-from orexis.networks.layers import dense, times, times_transposed
+from orexis.networks.layers import times, times_transposed
 from orexis.networks.sight import Table
 from orexis.rewards.base import Returns
 from orexis.types import Last, Rollout, record
@@ -123,4 +123,5 @@ class FactoredActorCritic:
         if state.inputs.shape[0]:
             outputs = outputs + times(times_transposed(inputs, state.inputs), state.cotangents)
         hidden = jax.nn.relu(outputs)
-        return dense(small["policy"], hidden), dense(small["value"], hidden)[..., 0], inputs
+        logits, values = (times(hidden, small[name]["w"]) + small[name]["b"] for name in ("policy", "value"))
+        return logits, values[..., 0], inputs

@@ -20,6 +20,7 @@ from orexis.networks.layers import (
     lstm_init,
     lstm_run,
     lstm_unroll,
+    times,
 )
 from orexis.types import Rollout
 
@@ -83,8 +84,10 @@ def tabulate(params: HistoryParams, observations: jax.Array, config: HistoryNetC
     """
     core = params["core"]
     weights = core["wx"] if config.history == "lstm" else core["w"]
-    rows = _torso(params, observations) @ weights[: config.num_hidden] + core["b"]
-    told = weights[config.num_hidden :]
+    seen, told = jnp.split(weights, [config.num_hidden])
+    hidden = params["hidden"]
+    features = jax.nn.relu(times(conv_flat(params["conv"], observations), hidden["w"]) + hidden["b"])
+    rows = times(features, seen) + core["b"]
     recurrent = {"wh": core["wh"]} if config.history == "lstm" else {}
     return {"core": {"inputs": jnp.concatenate([rows, told]), **recurrent}, "head": params["head"]}
 

@@ -22,28 +22,36 @@ def dense_init(key: jax.Array, num_inputs: int, num_outputs: int, gain: float = 
 
 @jax.custom_vjp
 def times(x: jax.Array, matrix: jax.Array) -> jax.Array:
-    """Returns x·W f32[B, out], of which the gradient with respect to x, g·Wᵀ, is computed as (W·gᵀ)ᵀ.
+    """Returns x·W f32[B, out], for a few rows x f32[B, in]; its gradients are g·Wᵀ and xᵀ·g.
 
-    Both are the same, but XLA's kernel for a few rows times a transposed matrix reads that matrix against its
-    order in memory, and is several times slower than one that reads it once from the first row to the last.
+    Of the ways to compute these three products, XLA takes one that reads the larger matrix against its order in memory,
+    or a kernel for transposed inputs that is slow on small ones. Here every product reads all matrices row by row: a
+    small one that has to be transposed is so before, and g·Wᵀ is computed as (W·gᵀ)ᵀ. Barriers keep XLA from turning
+    them round again. For matrices that differ between lifetimes: with a common one, vmapped, XLA's way is
+    right. Forward-mode derivatives are not defined.
     """
-    return x @ matrix
+    return jax.lax.optimization_barrier(x) @ matrix
 
 
 @jax.custom_vjp
-def times_transposed(g: jax.Array, matrix: jax.Array) -> jax.Array:
-    """Returns g·Wᵀ f32[B, in], see `times`."""
-    # The barrier keeps XLA from turning the product round again.
-    return jax.lax.optimization_barrier(jax.lax.dot_general(matrix, g, (((1,), (1,)), ((), ())))).T
+def times_transposed(x: jax.Array, matrix: jax.Array) -> jax.Array:
+    """Returns x·Wᵀ f32[B, in], for a few rows x f32[B, out], see `times`."""
+    contract_last = (((1,), (1,)), ((), ()))
+    return jax.lax.optimization_barrier(jax.lax.dot_general(matrix, x, contract_last)).T
+
+
+def _add_up(x: jax.Array, g: jax.Array) -> jax.Array:
+    """Returns xᵀ·g f32[in, out], a matrix's gradient, see `times`."""
+    return jax.lax.optimization_barrier(x.T) @ g
 
 
 times.defvjp(
     lambda x, matrix: (times(x, matrix), (x, matrix)),
-    lambda kept, g: (times_transposed(g, kept[1]), kept[0].T @ g),
+    lambda kept, g: (times_transposed(g, kept[1]), _add_up(kept[0], g)),
 )
 times_transposed.defvjp(
-    lambda g, matrix: (times_transposed(g, matrix), (g, matrix)),
-    lambda kept, x: (times(x, kept[1]), x.T @ kept[0]),
+    lambda x, matrix: (times_transposed(x, matrix), (x, matrix)),
+    lambda kept, g: (times(g, kept[1]), _add_up(g, kept[0])),
 )
 
 
