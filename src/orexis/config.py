@@ -192,6 +192,14 @@ class OuterConfig:
         _one_of(self, "objective", "lifetime", "episode")
         _positive(self, "window", "value_learning_rate")
         _not_negative(self, "value_cost", "average_power")
+        # With more, float32 could overflow in a step whose gradient was finite, see `meta.learner.step_learner`.
+        rate = self.reward_learning_rate
+        for name, largest in (
+            ("reward_learning_rate", max(rate.start, rate.end)),
+            ("value_learning_rate", self.value_learning_rate),
+            ("average_power", self.average_power),
+        ):
+            _require(largest <= 1e6, f"{name} must be at most 1e6, not {largest}")
         for name in ("discount", "advantage_trace"):
             _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
 

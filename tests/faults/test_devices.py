@@ -42,7 +42,7 @@ def test_every_bit_of_state_and_metrics_is_the_same_on_any_number_of_devices(num
             if leaf.tobytes() != same.tobytes()
         ]
         assert odd == [], f"after call {number}"
-    assert int(ours[-1][0].learner.update) == 7
+    assert int(ours[-1][0].learner.update) == AT_ONCE + 2
 
 
 @pytest.mark.parametrize(("num_lifetimes", "num_blocks"), [(4, 4), (8, 8), (16, 8), (20, 4), (64, 8), (6, 2), (7, 1)])

@@ -143,6 +143,17 @@ def test_products_of_many_lifetimes_are_those_of_each():
         assert_close(together, jax.tree.map(lambda *rows: jnp.stack(rows), *apart))
 
 
+def test_products_with_a_common_matrix_are_those_of_plain_matmuls():
+    with jax.enable_x64(True):
+        xs, matrix = jnp.asarray(noise(0, 6, 3, 4), float), jnp.asarray(noise(1, 4, 5), float)
+
+        def gradients(loss):
+            total = lambda xs, matrix: jnp.sum(jax.vmap(loss, in_axes=(0, None))(xs, matrix))  # noqa: E731
+            return jax.jit(jax.grad(total, argnums=(0, 1)))(xs, matrix)
+
+        assert_close(gradients(OURS), gradients(PLAIN))
+
+
 def plain_lstm(recurrent: jax.Array, state: LstmState, projected: jax.Array) -> tuple[jax.Array, LstmState]:
     """The LSTM's equations as they stand, for JAX to differentiate."""
 
@@ -182,3 +193,13 @@ def test_the_gradient_of_the_lstm_is_what_jax_makes_of_its_equations(judged: str
             return jax.value_and_grad(lambda *xs: jnp.sum(loss(*xs)), argnums=(0, 1, 2))(recurrent, states, projected)
 
         assert_close(gradients(lstm_run), gradients(plain_lstm))
+
+
+def test_the_lstm_refuses_a_second_derivative_rather_than_lose_terms():
+    recurrent, projected = noise(0, 2, 8), noise(1, 3, 8)
+
+    def slope(projected: jax.Array) -> jax.Array:
+        return jnp.sum(jax.grad(lambda x: jnp.sum(lstm_run(recurrent, lstm_begin(2), x)[0]))(projected))
+
+    with pytest.raises(TypeError, match="once only"):
+        jax.grad(slope)(projected)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from orexis.figures.scaling import scaling_figure
+from orexis.networks import layers
 from orexis.runs.bench_worker import count_matmul_flops
 from orexis.tasks.abc import ABC_MAP, RandomABC, abc_map
 
@@ -30,6 +31,15 @@ def test_matmuls_are_counted_through_batches_scans_and_the_loop_over_chunks():
     assert flops(lambda x, w: jax.jit(repeated)(x, w)) == 7 * ONE
     assert flops(chunked, num_chunks=3) == 3 * 7 * ONE
     assert flops(lambda x, w: x + 1.0) == 0
+
+
+def test_products_that_nobody_uses_are_not_counted():
+    def gradient_of_x(x, w):
+        """x·W, and g·Wᵀ; W's own gradient is made by the rule of `times`, and dropped."""
+        return jax.grad(lambda x: jnp.sum(jnp.sin(layers.times(x, w))))(x)
+
+    assert flops(gradient_of_x) == 2 * ONE
+    assert flops(lambda x, w: jax.grad(lambda w: jnp.sum(jnp.sin(layers.times(x, w))))(w)) == 2 * ONE
 
 
 def test_convolutions_are_counted():

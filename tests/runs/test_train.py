@@ -119,7 +119,7 @@ def test_a_signal_saves_and_going_on_changes_no_bit(
 
 
 def test_many_updates_a_call_are_the_bits_of_one_a_call(tmp_path, monkeypatch):
-    config = with_updates(24, log_every=12, checkpoint_every=24)  # calls of 5, 5 and 2
+    config = with_updates(24, log_every=12, checkpoint_every=24)  # calls of ten and of two
     assert train(tmp_path / "many", config, resume=False) == OK
     monkeypatch.setattr(CompiledOnce, "at_once", 1)
     assert train(tmp_path / "single", config, resume=False) == OK

@@ -59,7 +59,7 @@ class UpdateMetrics:
     theta_norm_mean: jax.Array  # f32[]
     theta_norm_p99: jax.Array  # f32[]
     recorded_value_max: jax.Array  # f32[]  largest |v| while acting: the first sign of a diverging critic
-    skipped: jax.Array  # f32[]  1 where a non-finite meta-gradient was thrown away
+    skipped: jax.Array  # f32[]  1 where no step was taken, because the meta-gradient or the learner was not finite
     dropped: jax.Array  # f32[]  lifetimes left out of the average and restarted, because they were not finite
     entropy_cost: jax.Array  # f32[]
     reward_learning_rate: jax.Array  # f32[]
@@ -177,9 +177,10 @@ class Engine:
         """Returns the compiled `(state) -> (state, metrics)`; the given state's buffers are reused."""
 
         def update_shard(state: TrainState) -> tuple[TrainState, UpdateMetrics]:
-            packing, healthy = Packing.of(state.learner), all_finite(state.learner)
-            following, metrics = self._update_shard(packing, healthy, with_learner(state, packing.pack))
-            return with_learner(following, packing.unpack), metrics
+            packing = Packing.of(state.learner)
+            packed = _with_learner(state, packing.pack)
+            following, metrics = self._update_shard(packing, all_finite(packed.learner), packed)
+            return _with_learner(following, packing.unpack), metrics
 
         return self._compile(update_shard)
 
@@ -188,15 +189,17 @@ class Engine:
         most `AT_ONCE`. Metrics have a leading `AT_ONCE`, zeros where no update was; the state's buffers are reused."""
 
         def update_shard(state: TrainState, number: jax.Array) -> tuple[TrainState, UpdateMetrics]:
-            packing, healthy = Packing.of(state.learner), all_finite(state.learner)
+            packing = Packing.of(state.learner)
+            packed = _with_learner(state, packing.pack)
+            healthy = all_finite(packed.learner)
 
             def update_one(i: jax.Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
                 following, metrics = self._update_shard(packing, healthy, carry[0])
                 return following, jax.tree.map(functools.partial(_write, i), carry[1], metrics)
 
-            start = (with_learner(state, packing.pack), UpdateMetrics.zeros(AT_ONCE))
+            start = (packed, UpdateMetrics.zeros(AT_ONCE))
             following, metrics = jax.lax.fori_loop(0, number, update_one, start)
-            return with_learner(following, packing.unpack), metrics
+            return _with_learner(following, packing.unpack), metrics
 
         return self._compile(update_shard, PartitionSpec())
 
@@ -250,7 +253,10 @@ class Engine:
 
         chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
         return live_chunks(
-            live, chunks, pack(prepared), math.gcd(self.num_blocks // self.mesh.size, chunks.slot.shape[0])
+            live,
+            chunks,
+            jax.eval_shape(pack, prepared),
+            math.gcd(self.num_blocks // self.mesh.size, chunks.slot.shape[0]),
         )
 
     def _init_shard(self, slots: jax.Array) -> TrainState:
@@ -349,14 +355,14 @@ def _gather(tree: PyTree) -> PyTree:
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), everyone)
 
 
-def with_learner(state: TrainState, change: Callable[[Learner], Learner]) -> TrainState:
+def _with_learner(state: TrainState, change: Callable[[Learner], Learner]) -> TrainState:
     """Returns `state` with its learner changed."""
     return dataclasses.replace(state, learner=change(state.learner))
 
 
 def _write(i: jax.Array, rows: jax.Array, row: jax.Array) -> jax.Array:
     """Returns `rows` with row `i` replaced."""
-    return jax.lax.dynamic_update_index_in_dim(rows, row, i, 0)
+    return jax.lax.dynamic_update_index_in_dim(rows, row.astype(rows.dtype), i, 0)
 
 
 def _unchunk(lifetimes: Lifetime) -> Lifetime:

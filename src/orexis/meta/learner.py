@@ -51,8 +51,9 @@ def begin_learner(eta: PyTree, phi: PyTree) -> Learner:
 def step_learner(outer: OuterConfig, learner: Learner, eta_grad: PyTree, phi_grad: PyTree) -> Learner:
     """Returns the learner after an Adam step of eta and phi.
 
-    If it is finite and so are the gradients' norms, it stays finite: no square of a gradient overflows where their sum
-    did not; moments and the average are averages; and Adam's step is at most some ten times its learning rate.
+    A learner whose steps were all taken here stays finite if the gradients' norms are: no square of a gradient
+    overflows where their sum did not; moments and the average are averages; Adam's step is at most some ten times
+    its learning rate, and `OuterConfig` bounds that.
     """
     reward_lr = scheduled(outer.reward_learning_rate, learner.update)
     eta_step, eta_optimizer = ADAM.update(eta_grad, learner.eta_optimizer)
@@ -105,6 +106,7 @@ class Packing:
 def pack(tree: PyTree) -> jax.Array:
     """Returns the arrays of `tree`, one after the other, as one vector, filled up with zeros."""
     leaves = jax.tree.leaves(tree)
+    assert len({leaf.dtype for leaf in leaves}) == 1, "arrays of one type only"
     size = sum(leaf.size for leaf in leaves)
     zeros = jnp.zeros(-size % ROUND, leaves[0].dtype)
     # Joined with the arithmetic around it, joining would be slow: each number would ask which array it comes from.
@@ -113,21 +115,22 @@ def pack(tree: PyTree) -> jax.Array:
 
 def unpacker(like: PyTree) -> Callable[[jax.Array], PyTree]:
     """Returns the function that finds a tree of the shapes of `like` in its vector again."""
-    vector, unravel = jax.flatten_util.ravel_pytree(like)
-    return lambda packed: unravel(packed[: vector.size])
+    unravel = jax.flatten_util.ravel_pytree(like)[1]
+    size = sum(leaf.size for leaf in jax.tree.leaves(like))
+    return lambda packed: unravel(packed[:size])
 
 
 def _each_network(learner: Learner, eta: Callable[[PyTree], PyTree], phi: Callable[[PyTree], PyTree]) -> Learner:
     """Returns `learner` with `eta` applied to all that is shaped like eta, and `phi` likewise."""
-
-    def moments(state: optax.ScaleByAdamState, change: Callable[[PyTree], PyTree]) -> optax.ScaleByAdamState:
-        return state._replace(mu=change(state.mu), nu=change(state.nu))
-
     return Learner(
         update=learner.update,
         eta=eta(learner.eta),
         phi=phi(learner.phi),
-        eta_optimizer=moments(learner.eta_optimizer, eta),
-        phi_optimizer=moments(learner.phi_optimizer, phi),
+        eta_optimizer=_each_moment(learner.eta_optimizer, eta),
+        phi_optimizer=_each_moment(learner.phi_optimizer, phi),
         eta_average=eta(learner.eta_average),
     )
+
+
+def _each_moment(state: optax.ScaleByAdamState, change: Callable[[PyTree], PyTree]) -> optax.ScaleByAdamState:
+    return state._replace(mu=change(state.mu), nu=change(state.nu))

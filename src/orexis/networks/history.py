@@ -85,7 +85,7 @@ def tabulate(params: HistoryParams, observations: jax.Array, config: HistoryNetC
     core = params["core"]
     weights = core["wx"] if config.history == "lstm" else core["w"]
     seen, told = jnp.split(weights, [config.num_hidden])
-    hidden = params["hidden"]
+    hidden = params["hidden"]  # `_torso`, but by `times`: here the weights are not multiplied with all lifetimes' rows
     features = jax.nn.relu(times(conv_flat(params["conv"], observations), hidden["w"]) + hidden["b"])
     rows = times(features, seen) + core["b"]
     recurrent = {"wh": core["wh"]} if config.history == "lstm" else {}

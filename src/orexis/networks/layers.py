@@ -1,4 +1,4 @@
-"""Dense layer, 3×3 convolution as patches and a matmul, LSTM cell: `init` and `apply` on dicts of arrays.
+"""Products, dense layer, 3×3 convolution as patches and a matmul, LSTM: `init` and `apply` on dicts of arrays.
 
 A convolution is a matmul here because theta differs between lifetimes: `vmap` over kernels
 turns a native convolution into a grouped one, which is slow, and a matmul into a batched
@@ -8,7 +8,7 @@ matmul, which is not.
 import jax
 import jax.numpy as jnp
 
-from orexis.types import record
+from orexis.types import PyTree, record
 
 Params = dict[str, jax.Array]
 
@@ -25,17 +25,21 @@ def times(x: jax.Array, matrix: jax.Array) -> jax.Array:
     """Returns x·W f32[B, out], for a few rows x f32[B, in]; its gradients are g·Wᵀ and xᵀ·g.
 
     Of the ways to compute these three products, XLA takes one that reads the larger matrix against its order in memory,
-    or a kernel for transposed inputs that is slow on small ones. Here every product reads all matrices row by row: a
-    small one that has to be transposed is so before, and g·Wᵀ is computed as (W·gᵀ)ᵀ. Barriers keep XLA from turning
-    them round again. For matrices that differ between lifetimes: with a common one, vmapped, XLA's way is
-    right. Forward-mode derivatives are not defined.
+    or a kernel for transposed inputs that is slow on small ones. Here these three read all matrices row by row: what
+    has to be transposed is so before, and g·Wᵀ is computed as (W·gᵀ)ᵀ. Barriers keep XLA from turning them
+    round again. Not where W is common to vmapped lifetimes and has a gradient: that would be formed for each of them.
+    Forward-mode derivatives are not defined.
     """
+    assert x.ndim == matrix.ndim == 2
+    assert x.dtype == matrix.dtype
     return jax.lax.optimization_barrier(x) @ matrix
 
 
 @jax.custom_vjp
 def times_transposed(x: jax.Array, matrix: jax.Array) -> jax.Array:
     """Returns x·Wᵀ f32[B, in], for a few rows x f32[B, out], see `times`."""
+    assert x.ndim == matrix.ndim == 2
+    assert x.dtype == matrix.dtype
     contract_last = (((1,), (1,)), ((), ()))
     return jax.lax.optimization_barrier(jax.lax.dot_general(matrix, x, contract_last)).T
 
@@ -123,7 +127,7 @@ def lstm_run(recurrent: jax.Array, state: LstmState, projected: jax.Array) -> tu
     Values come from a loop that no gradient enters. Then z is computed from them once more, for all steps at once, and
     carries the gradient: what z' owes to later steps is added by `_remember`, and Wh' = Σ_t h_{t−1}ᵀ·z'_t is one
     matmul. Left to JAX, the loop backwards would carry Wh' along, add to it at every step, and keep an array for
-    each factor of the above.
+    each factor of the above. It can be differentiated once, backwards: all that the meta-gradient asks of eta and phi.
     """
     constant, start, inputs = jax.lax.stop_gradient((recurrent, state, projected))
 
@@ -152,7 +156,10 @@ def _remember(
     return states.hidden, jax.tree.map(lambda rows: rows[-1], states)
 
 
-def _remember_backward(kept, cotangents: tuple[jax.Array, LstmState]):
+def _remember_backward(
+    kept: tuple[jax.Array, LstmState, jax.Array, LstmState], cotangents: tuple[jax.Array, LstmState]
+) -> tuple[jax.Array, LstmState, None, None]:
+    """Returns z', the first state's gradient, and none of the constants'; see `_remember`."""
     gates, first, recurrent, states = kept
     before = jnp.concatenate([first.cell[None], states.cell[:-1]])
     into, forget, candidate, out = _open(gates)
@@ -176,9 +183,20 @@ def _remember_backward(kept, cotangents: tuple[jax.Array, LstmState]):
 
     told, last = cotangents
     begun, pushed = jax.lax.scan(retreat, last, (told, slopes, out * (1.0 - bent * bent), forget), reverse=True)
-    return pushed, begun, None, None
+    return (*_final((pushed, begun)), None, None)
 
 
+@jax.custom_vjp
+def _final(gradients: PyTree) -> PyTree:
+    """Returns `gradients`, not to be differentiated again: `states` would count as constants, and terms be lost."""
+    return gradients
+
+
+def _refuse(kept: tuple[()], cotangents: PyTree) -> tuple[PyTree]:
+    raise TypeError("lstm_run can be differentiated once only")
+
+
+_final.defvjp(lambda gradients: (gradients, ()), _refuse)
 _remember.defvjp(lambda *arguments: (_remember(*arguments), arguments), _remember_backward)
 
 

@@ -37,7 +37,7 @@ from orexis.testing import check_task
 from orexis.zoo.artefact import DamagedError, read_artefact
 
 PATIENCE = 10
-"""Updates in a row that may be skipped because the meta-gradient is not finite: with so many behind it, a run that
+"""Updates in a row that may be skipped because something is not finite: with so many behind it, a run that
 has to decide whether to make another call stops."""
 AHEAD = 2
 """Calls that are handed to the devices before the first of them must be over: keeps them busy, stops promptly."""
@@ -321,8 +321,9 @@ class Run:
         latest = self._latest
         assert latest is not None
         return (
-            f"the meta-gradient was not finite in {self.progress.skipped_in_a_row} updates in a row, up to update "
-            f"{self.progress.step} (norm of eta's {latest.eta_gradient_norm}, of phi's {latest.phi_gradient_norm}; "
+            "the meta-gradient, or the learner itself, was not finite in "
+            f"{self.progress.skipped_in_a_row} updates in a row, up to update {self.progress.step} "
+            f"(norm of eta's {latest.eta_gradient_norm}, of phi's {latest.phi_gradient_norm}; "
             f"{round(float(latest.dropped))} of {self.config.meta.lifetimes} lifetimes were not finite themselves); "
             f"eta and phi are as the last good update left them and saved as such in {self.run_dir}: "
             "try smaller learning rates or another seed"
