@@ -36,10 +36,11 @@ def learning_curves(tables: Sequence[SourceTable], optimum: float | None, title:
         raise ValueError("no tables to draw")
     with paper_style():
         figure = Figure(figsize=(COLUMN_WIDTH, 2.45))
-        axes = figure.add_axes((0.125, 0.155, 0.6, 0.745))  # made as wide as the labels allow, below
+        left = 0.15  # room for a tick below zero and the axis's label
+        axes = figure.add_axes((left, 0.155, 0.6, 0.745))  # made as wide as the labels allow, below
         ends = draw_curves(axes, tables, optimum)
         figure.text(0.015, 0.985, title, va="top", fontweight="bold", fontsize=8)
-        axes.set_position((0.125, 0.155, 0.875 - (width_of(ends) + 8) / (72 * COLUMN_WIDTH), 0.745))
+        axes.set_position((left, 0.155, 1.0 - left - (width_of(ends) + 8) / (72 * COLUMN_WIDTH), 0.745))
         label_ends(axes, ends, axes_points=0.745 * 2.45 * 72)
     return figure
 
