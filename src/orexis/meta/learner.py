@@ -20,7 +20,7 @@ from orexis.optimizers import scheduled
 from orexis.types import PyTree, record
 
 ROUND = 1024
-"""Vectors have a multiple of this length: XLA's kernels are several times slower on odd ones."""
+"""Vectors have a multiple of this length: XLA's kernels are slower on odd ones, see docs/performance.md."""
 ADAM = optax.scale_by_adam()
 
 
