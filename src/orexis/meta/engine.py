@@ -177,31 +177,15 @@ class Engine:
         """Returns the compiled `(state) -> (state, metrics)`; the given state's buffers are reused."""
 
         def update_shard(state: TrainState) -> tuple[TrainState, UpdateMetrics]:
-            packing = Packing.of(state.learner)
-            packed = _with_learner(state, packing.pack)
-            following, metrics = self._update_shard(packing, all_finite(packed.learner), packed)
-            return _with_learner(following, packing.unpack), metrics
+            following, metrics = self._updates_shard(state, 1)
+            return following, jax.tree.map(lambda row: row[0], metrics)
 
         return self._compile(update_shard)
 
     def compile_updates(self):
         """Returns the compiled `(state, number i32[]) -> (state, metrics)`: so many updates one after the other, at
         most `AT_ONCE`. Metrics have a leading `AT_ONCE`, zeros where no update was; the state's buffers are reused."""
-
-        def update_shard(state: TrainState, number: jax.Array) -> tuple[TrainState, UpdateMetrics]:
-            packing = Packing.of(state.learner)
-            packed = _with_learner(state, packing.pack)
-            healthy = all_finite(packed.learner)
-
-            def update_one(i: jax.Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
-                following, metrics = self._update_shard(packing, healthy, carry[0])
-                return following, jax.tree.map(functools.partial(_write, i), carry[1], metrics)
-
-            start = (packed, UpdateMetrics.zeros(AT_ONCE))
-            following, metrics = jax.lax.fori_loop(0, number, update_one, start)
-            return _with_learner(following, packing.unpack), metrics
-
-        return self._compile(update_shard, PartitionSpec())
+        return self._compile(self._updates_shard, PartitionSpec())
 
     def _compile(self, update_shard, *more: PartitionSpec):
         """Returns the compiled update of all shards; `more` is how its further arguments are cut."""
@@ -290,6 +274,23 @@ class Engine:
 
         return jax.lax.fori_loop(0, jnp.sum(finished), replace_one, lifetimes)
 
+    def _updates_shard(self, state: TrainState, number: jax.Array | int) -> tuple[TrainState, UpdateMetrics]:
+        """Returns the state after `number` updates, and their metrics, see `compile_updates`."""
+        packing = Packing.of(state.learner)
+        packed = _with_learner(state, packing.pack)
+        healthy = all_finite(packed.learner)
+
+        def update_one(i: jax.Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
+            def write(rows: jax.Array, row: jax.Array) -> jax.Array:
+                return jax.lax.dynamic_update_index_in_dim(rows, row.astype(rows.dtype), i, 0)
+
+            following, metrics = self._update_shard(packing, healthy, carry[0])
+            return following, jax.tree.map(write, carry[1], metrics)
+
+        start = (packed, UpdateMetrics.zeros(AT_ONCE))
+        following, metrics = jax.lax.fori_loop(0, number, update_one, start)
+        return _with_learner(following, packing.unpack), metrics
+
     def _update_shard(
         self, packing: Packing, healthy: jax.Array, state: TrainState
     ) -> tuple[TrainState, UpdateMetrics]:
@@ -358,11 +359,6 @@ def _gather(tree: PyTree) -> PyTree:
 def _with_learner(state: TrainState, change: Callable[[Learner], Learner]) -> TrainState:
     """Returns `state` with its learner changed."""
     return dataclasses.replace(state, learner=change(state.learner))
-
-
-def _write(i: jax.Array, rows: jax.Array, row: jax.Array) -> jax.Array:
-    """Returns `rows` with row `i` replaced."""
-    return jax.lax.dynamic_update_index_in_dim(rows, row.astype(rows.dtype), i, 0)
 
 
 def _unchunk(lifetimes: Lifetime) -> Lifetime:
