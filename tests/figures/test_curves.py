@@ -1,5 +1,6 @@
 """Curves show the means of the table, in the source's colour, under the source's name."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -50,6 +51,15 @@ def test_labels_are_written_beside_the_lines_and_do_not_overlap(tables):
         assert all(below.y1 <= above.y0 for below, above in itertools.pairwise(boxes))
         assert all(box.x1 <= figure.bbox.x1 for box in boxes)
         assert "what is drawn" in [text.get_text() for text in figure.texts]
+
+
+def test_the_label_of_the_axis_has_room_beside_ticks_below_zero(tables):
+    negative = [dataclasses.replace(table, extrinsic=table.extrinsic - 0.4) for table in tables]
+    figure = learning_curves(negative, 0.1, "title")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert any(text.get_text().startswith("\N{MINUS SIGN}") for text in axes.get_yticklabels())
+    assert axes.yaxis.label.get_window_extent().x0 >= 0
 
 
 def test_no_tables_are_refused():
