@@ -54,12 +54,12 @@ def test_labels_are_written_beside_the_lines_and_do_not_overlap(tables):
 
 
 def test_the_label_of_the_axis_has_room_beside_ticks_below_zero(tables):
-    negative = [dataclasses.replace(table, extrinsic=table.extrinsic - 0.4) for table in tables]
-    figure = learning_curves(negative, 0.1, "title")
+    small = [dataclasses.replace(table, extrinsic=0.1 * table.extrinsic) for table in tables]
+    figure = learning_curves(small, 0.1, "title")
     figure.draw_without_rendering()
     axes = figure.axes[0]
-    assert any(text.get_text().startswith("\N{MINUS SIGN}") for text in axes.get_yticklabels())
-    assert axes.yaxis.label.get_window_extent().x0 >= 0
+    assert any(text.get_text().startswith("\N{MINUS SIGN}0.") for text in axes.get_yticklabels())
+    assert axes.yaxis.label.get_window_extent().x0 >= 0.01 * figure.bbox.width
 
 
 def test_no_tables_are_refused():
