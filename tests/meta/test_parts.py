@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.agents.sampling import draw_noise
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, PolicyNetConfig
 from orexis.meta.acting import DifferenceActor, pays
 from orexis.meta.factored import FactoredActorCritic
@@ -182,9 +183,10 @@ def test_acting_by_differences_is_acting(num_rows: int):
         assert isinstance(actor, DifferenceActor)
         for row in (0, 17, len(table.observations) - 1):
             key = jax.random.key(row)
-            ours = actor.act(acting, jnp.array(row), LAST, key)[:3]
             expected = factored.act(state, jnp.array(row), LAST, key)[:3]
-            jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), ours, expected)
+            for chance in (key, draw_noise(key, task.spec.num_actions)):
+                ours = actor.act(acting, jnp.array(row), LAST, chance)[:3]
+                jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), ours, expected)
 
 
 def test_small_grids_are_multiplied_whole():

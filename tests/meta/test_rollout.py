@@ -8,7 +8,7 @@ import pytest
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.agents.scripted import RandomAgent
-from orexis.meta.rollout import collect
+from orexis.meta.rollout import collect, play, throw_ahead
 from orexis.networks import policy
 from orexis.tasks.base import begin_world
 from orexis.tasks.probes import Constant, Delayed
@@ -56,6 +56,24 @@ def test_the_reward_sees_the_state_arrived_in_and_the_policy_the_one_reset_to():
     np.testing.assert_array_equal(arrived, np.repeat(branch, 2))  # terminal states included
     np.testing.assert_array_equal(seen, [0, branch[0], 0, branch[1], 0])  # after an end: the first state again
     np.testing.assert_array_equal(rollout.reward, [0.0, branch[0] == 1, 0.0, branch[1] == 1])
+
+
+def test_noise_drawn_ahead_leads_to_the_same_rollout():
+    task, length = small_task(), 8
+    agent = ActorCritic(task.spec, dataclasses.replace(AGENTS["sgd"], rollout_length=length))
+    state = agent.init(jax.random.key(1))
+    world = begin_world(task, jax.random.key(2), jnp.zeros((), jnp.int32))
+
+    def by_keys(key):
+        return collect(task, agent, state, world, key)[1:]
+
+    def by_noise(key):
+        return play(task, agent, state, world, throw_ahead(key, length, task.spec.num_actions))[1:]
+
+    keys = jax.random.split(jax.random.key(3), 16)
+    expected, ours = (jax.jit(jax.vmap(run))(keys) for run in (by_keys, by_noise))
+    assert len(np.unique(expected[1].action, axis=0)) > 8  # chance does decide
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7), ours, expected)
 
 
 @pytest.fixture(scope="module")

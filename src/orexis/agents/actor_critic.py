@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from orexis.agents.sampling import choose
 from orexis.config import AgentConfig, TaskSpec
 from orexis.losses import entropy_loss, policy_gradient_loss, value_loss
 from orexis.networks import policy
@@ -53,7 +54,7 @@ class ActorCritic:
     ) -> tuple[jax.Array, jax.Array, jax.Array, ActorCriticState]:
         del last
         logits, value = policy.apply(state.theta, observation, self.sight)
-        return jax.random.categorical(key, logits), value, logits, state
+        return choose(logits, key), value, logits, state
 
     def update(
         self, state: ActorCriticState, rollout: Rollout, rewards: jax.Array, returns: Returns

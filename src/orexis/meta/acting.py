@@ -16,6 +16,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from orexis.agents.sampling import choose
 from orexis.networks.layers import Params, conv_patches, dense
 from orexis.networks.sight import Differences
 from orexis.types import Last, record
@@ -65,7 +66,7 @@ class DifferenceActor:
     ) -> tuple[jax.Array, jax.Array, jax.Array, Acting]:
         del last
         logits, value = self._apply(state, observation)
-        return jax.random.categorical(key, logits), value, logits, state
+        return choose(logits, key), value, logits, state
 
     def _apply(self, state: Acting, row: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Returns logits f32[A] and value f32[] on the observation in `row` of the table."""

@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic, ActorCriticState, inner_targets, rollout_loss
+from orexis.agents.sampling import choose
 from orexis.meta.acting import DifferenceActor, Small, pays
 from orexis.networks.layers import times, times_transposed
 from orexis.networks.sight import Table
@@ -71,7 +72,7 @@ class FactoredActorCritic:
     ) -> tuple[jax.Array, jax.Array, jax.Array, FactoredState]:
         del last
         logits, values, _ = self._apply(state.small, state, observation[None], 0.0)
-        return jax.random.categorical(key, logits[0]), values[0], logits[0], state
+        return choose(logits[0], key), values[0], logits[0], state
 
     def actor(self, state: FactoredState) -> tuple[Any, Any]:
         """Returns who acts for one rollout with this state, and its state: the agent itself, or its quicker twin."""

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from orexis.config import OuterConfig
 from orexis.losses import entropy, entropy_loss, policy_gradient_loss, value_loss
 from orexis.meta.parts import Parts
-from orexis.meta.rollout import collect
+from orexis.meta.rollout import Dice, play, throw_ahead
 from orexis.returns import discounted_returns, traced_advantages
 from orexis.types import Lifetime, PyTree, Rollout, World, record
 
@@ -79,12 +79,15 @@ def unroll_window(
         agent_state, logits = agent.update_with_logits(agent_state, rollout, rewards, reward.returns)
         if recorded is None:
             actor, acting = agent.actor(agent_state)
-            _, world, following, _ = collect(task, actor, acting, world, source)
+            _, world, following, _ = play(task, actor, acting, world, source)
         else:
             following = source
         return (agent_state, reward_state, following, world), (rollout, rewards, logits)
 
-    sources = jax.random.split(key, num_updates) if recorded is None else recorded
+    def throw(key: jax.Array) -> Dice:
+        return throw_ahead(key, agent.rollout_length, task.spec.num_actions)
+
+    sources = jax.vmap(throw)(jax.random.split(key, num_updates)) if recorded is None else recorded
     start = (*carried, lifetime.rollout, lifetime.world)
     (agent_state, reward_state, last, world), (paid, rewards, logits) = (_loop if agent.grows else jax.lax.scan)(
         live_one_update, start, sources

@@ -1,32 +1,60 @@
 """Acting: T steps of one agent in its world. No gradient passes through here."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
 from orexis.agents.base import Agent
+from orexis.agents.sampling import draw_noise
 from orexis.losses import entropy
 from orexis.tasks.base import Task, step_world
-from orexis.types import PyTree, Rollout, Steps, World
+from orexis.types import PyTree, Rollout, Steps, World, record
+
+
+@record
+class Dice:
+    """All that chance decides in a rollout of T steps."""
+
+    acting: jax.Array  # key[T + 1], the last for the bootstrap value; or f32[T + 1, A], the noise of each
+    world: jax.Array  # key[T]
+
+
+def throw(key: jax.Array, length: int) -> Dice:
+    """Returns the dice of a rollout, as keys. The key is consumed."""
+    keys = jax.random.split(key, 2 * length + 1)
+    return Dice(acting=jnp.concatenate([keys[:length], keys[-1:]]), world=keys[length:-1])
+
+
+def throw_ahead(key: jax.Array, length: int, num_actions: int) -> Dice:
+    """Returns the same dice with the noise of all actions drawn: for agents that act by `agents.sampling.choose`."""
+    dice = throw(key, length)
+    noise = jax.vmap(draw_noise, in_axes=(0, None))(dice.acting, num_actions)
+    return dataclasses.replace(dice, acting=noise)
 
 
 def collect(
     task: Task, agent: Agent, agent_state: PyTree, world: World, key: jax.Array
 ) -> tuple[PyTree, World, Rollout, Steps]:
-    """Returns the agent and the world after T steps, and what happened. The key is consumed.
+    """Returns what `play` does, for any agent. The key is consumed."""
+    return play(task, agent, agent_state, world, throw(key, agent.rollout_length))
+
+
+def play(
+    task: Task, agent: Agent, agent_state: PyTree, world: World, dice: Dice
+) -> tuple[PyTree, World, Rollout, Steps]:
+    """Returns the agent and the world after T steps, and what happened.
 
     The agent's state changes only if it has a memory; parameters learn elsewhere. Everything
     returned is a constant for the meta-gradient.
     """
     agent_state = jax.lax.stop_gradient(agent_state)
-    length = agent.rollout_length
-    keys = jax.random.split(key, 2 * length + 1)
-    keys_act, keys_world, key_bootstrap = keys[:length], keys[length:-1], keys[-1]
 
-    def take_step(carry: tuple[PyTree, World], keys: tuple[jax.Array, jax.Array]):
+    def take_step(carry: tuple[PyTree, World], chance: tuple[jax.Array, jax.Array]):
         agent_state, world = carry
-        key_act, key_world = keys
+        acting, key_world = chance
         observation = task.observe(world.params, world.state)
-        action, value, logits, agent_state = agent.act(agent_state, observation, world.last, key_act)
+        action, value, logits, agent_state = agent.act(agent_state, observation, world.last, acting)
         following, arrival = step_world(task, key_world, world, action)
         goes_on = jnp.where(arrival.episode_ended, 0.0, 1.0)
         row = (
@@ -46,10 +74,10 @@ def collect(
         )
         return (agent_state, following), row
 
-    (agent_state, world), rows = jax.lax.scan(take_step, (agent_state, world), (keys_act, keys_world))
+    (agent_state, world), rows = jax.lax.scan(take_step, (agent_state, world), (dice.acting[:-1], dice.world))
     observation, arrival, action, reward, episode_goes_on, lifetime_goes_on, in_lifetime, value, steps = rows
     last_observation = task.observe(world.params, world.state)
-    _, bootstrap, _, _ = agent.act(agent_state, last_observation, world.last, key_bootstrap)
+    _, bootstrap, _, _ = agent.act(agent_state, last_observation, world.last, dice.acting[-1])
     rollout = Rollout(
         observation=jnp.concatenate([observation, last_observation[None]]),
         arrival=arrival,
