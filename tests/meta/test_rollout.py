@@ -8,7 +8,7 @@ import pytest
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.agents.scripted import RandomAgent
-from orexis.meta.rollout import collect, play, throw_ahead
+from orexis.meta.rollout import collect, play, throw, throw_ahead
 from orexis.networks import policy
 from orexis.tasks.base import begin_world
 from orexis.tasks.probes import Constant, Delayed
@@ -56,6 +56,12 @@ def test_the_reward_sees_the_state_arrived_in_and_the_policy_the_one_reset_to():
     np.testing.assert_array_equal(arrived, np.repeat(branch, 2))  # terminal states included
     np.testing.assert_array_equal(seen, [0, branch[0], 0, branch[1], 0])  # after an end: the first state again
     np.testing.assert_array_equal(rollout.reward, [0.0, branch[0] == 1, 0.0, branch[1] == 1])
+
+
+def test_agent_and_world_throw_dice_of_their_own():
+    dice = throw(jax.random.key(0), 5)
+    keys = np.concatenate([jax.random.key_data(dice.acting), jax.random.key_data(dice.world)])
+    assert len(np.unique(keys, axis=0)) == 6 + 5
 
 
 def test_noise_drawn_ahead_leads_to_the_same_rollout():
