@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from orexis.config import OuterConfig
 from orexis.losses import entropy, entropy_loss, policy_gradient_loss, value_loss
 from orexis.meta.parts import Parts
-from orexis.meta.rollout import Dice, play, throw_ahead
+from orexis.meta.rollout import play, throw_ahead
 from orexis.returns import discounted_returns, traced_advantages
 from orexis.types import Lifetime, PyTree, Rollout, World, record
 
@@ -84,10 +84,10 @@ def unroll_window(
             following = source
         return (agent_state, reward_state, following, world), (rollout, rewards, logits)
 
-    def throw(key: jax.Array) -> Dice:
-        return throw_ahead(key, agent.rollout_length, task.spec.num_actions)
-
-    sources = jax.vmap(throw)(jax.random.split(key, num_updates)) if recorded is None else recorded
+    sources: PyTree = recorded
+    if recorded is None:
+        keys = jax.random.split(key, num_updates)
+        sources = jax.vmap(throw_ahead, in_axes=(0, None, None))(keys, agent.rollout_length, task.spec.num_actions)
     start = (*carried, lifetime.rollout, lifetime.world)
     (agent_state, reward_state, last, world), (paid, rewards, logits) = (_loop if agent.grows else jax.lax.scan)(
         live_one_update, start, sources
