@@ -6,6 +6,7 @@ The paper's symbol or table row stands beside each field; what the paper leaves 
 
 import dataclasses
 import math
+import types
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -22,11 +23,18 @@ NEW = "new"
 """Marks a field that configs of earlier versions lack: they are read with its default."""
 
 
+def _new(default: Any) -> Any:
+    """Returns a field that configs of earlier versions lack; `default` is what they meant."""
+    return dataclasses.field(default=default, metadata={NEW: True})
+
+
 def _positive(config: object, *names: str) -> None:
+    """Raises ValueError unless each of these fields is positive, or None where it may be left out."""
     for name in names:
         value = getattr(config, name)
-        _require(value > 0, f"{name} must be positive, not {value}")
-        _bounded(name, value)
+        if value is not None:
+            _require(value > 0, f"{name} must be positive, not {value}")
+            _bounded(name, value)
 
 
 def _not_negative(config: object, *names: str) -> None:
@@ -56,11 +64,15 @@ class TaskSpec:
     observation_shape: tuple[int, int, int]  # H, W, C
     time_limit: int  # steps; an episode that reaches it ends, like any other
     episodes_per_lifetime: int
+    agent_plane: int | None = _new(None)  # of a grid: the plane that is one in the agent's cell, else zero
 
     def __post_init__(self) -> None:
         shape = self.observation_shape
         _require(len(shape) == 3 and min(shape) > 0, f"observation_shape must be (H, W, C), all positive, not {shape}")
         _positive(self, "num_actions", "time_limit", "episodes_per_lifetime")
+        plane = self.agent_plane
+        inside = plane is None or 0 <= plane < shape[2]
+        _require(inside, f"agent_plane must be one of the {shape[2]} planes, counted from 0, not {plane}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +96,7 @@ class HistoryNetConfig:
 
     history: Literal["lstm", "none"] = "lstm"  # 'none': the feed-forward ablation of figure 7
     sees_action: bool = True  # False for rewards that are to serve other action spaces (figure 9)
+    view: Literal["planes", "egocentric"] = _new("planes")  # the paper's: planes; see `networks.egocentric`
     num_filters: int = 16
     num_hidden: int = 64
     num_units: int = 64
@@ -93,6 +106,7 @@ class HistoryNetConfig:
 
     def __post_init__(self) -> None:
         _one_of(self, "history", "lstm", "none")
+        _one_of(self, "view", "planes", "egocentric")
         _positive(self, "num_filters", "num_hidden", "num_units", "conv_gain", "hidden_gain")
         _not_negative(self, "head_gain")
 
@@ -106,13 +120,14 @@ class AgentConfig:
     optimizer: Literal["sgd", "adam"] = "sgd"
     learning_rate: float = 0.1  # alpha
     differentiate_denominator: bool = False  # Adam only; open
+    gradient_clip: float | None = _new(None)  # largest norm of an update's gradient; the paper's: None
     entropy_cost: float = 0.01
     value_cost: float = 0.05  # open; losses are sums over T, so the critic's own step must stay small
     discount: float = 0.9  # gamma-bar
 
     def __post_init__(self) -> None:
         _one_of(self, "optimizer", "sgd", "adam")
-        _positive(self, "rollout_length", "learning_rate")
+        _positive(self, "rollout_length", "learning_rate", "gradient_clip")
         _not_negative(self, "entropy_cost", "value_cost")
         _require(0.0 <= self.discount <= 1.0, f"discount must be in [0, 1], not {self.discount}")
 
@@ -175,6 +190,22 @@ class QLearningConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class EntropyLevel:
+    """Holds the policies' entropy near a level: each update multiplies the outer entropy cost by a factor that grows
+    while entropy is below the level and falls while it is above, see `meta.learner.hold_entropy`."""
+
+    share: float | None = None  # the level, as a share of the largest possible, log A; None: the factor stays 1
+    gain: float = 0.05  # how fast the factor follows; 0.01 lagged and collapsed
+    least: float = 0.3  # the factor's bounds
+    most: float = 4.0
+
+    def __post_init__(self) -> None:
+        _positive(self, "share", "gain", "least", "most")
+        _require(self.share is None or self.share <= 1.0, f"share must be at most 1, not {self.share}")
+        _require(self.least <= self.most, f"least must be at most most, not {self.least} > {self.most}")
+
+
+@dataclasses.dataclass(frozen=True)
 class OuterConfig:
     """The meta-learner of eta and phi."""
 
@@ -187,11 +218,18 @@ class OuterConfig:
     entropy_cost: Schedule = Schedule(0.12, 0.005, 16000)  # open
     value_cost: float = 0.5  # open
     average_power: float = 4.0  # open; the artefact is eta averaged over about the last 1/(power + 1) of all updates
+    # What the paper does not have; each is explained and measured in docs/implementation_notes.md, "What made it work".
+    privileged_value: bool = _new(False)  # phi also sees what the agent cannot, see `meta.privilege`
+    reward_cost: float = _new(0.0)  # on squared intrinsic rewards: keeps them off arctan's flat ends
+    gradient_clip: float | None = _new(None)  # largest norm of eta's meta-gradient
+    entropy_level: EntropyLevel = _new(EntropyLevel())
+    normalize: bool = _new(False)  # outer rewards and advantages by running scales: costs fit any task's rewards
+    all_actions: bool = _new(False)  # the policy term over all actions, through the task's own step
 
     def __post_init__(self) -> None:
         _one_of(self, "objective", "lifetime", "episode")
-        _positive(self, "window", "value_learning_rate")
-        _not_negative(self, "value_cost", "average_power")
+        _positive(self, "window", "value_learning_rate", "gradient_clip")
+        _not_negative(self, "value_cost", "average_power", "reward_cost")
         # With more, float32 could overflow in a step whose gradient was finite, see `meta.learner.step_learner`.
         rate = self.reward_learning_rate
         for name, largest in (
@@ -227,11 +265,15 @@ class RunConfig:
     checkpoint_every: int = 500  # updates
     log_every: int = 10  # updates a row of metrics.csv
     engine: Literal["fast", "dense"] = "fast"  # 'dense': nothing factored or tabulated, for debugging
-    deterministic: bool = dataclasses.field(default=False, metadata={NEW: True})  # on any devices the same bits
+    deterministic: bool = _new(False)  # on any devices the same bits
+    episodes: int | None = _new(None)  # of a lifetime, if other than the task's own
+    validate_every: int | None = _new(None)  # updates; None: the averaged reward is not validated, no `best/`
+    validation_lifetimes: int = _new(32)
     meta: MetaConfig = dataclasses.field(default_factory=MetaConfig)
 
     def __post_init__(self) -> None:
-        _positive(self, "updates", "checkpoint_every", "log_every")
+        _positive(self, "updates", "checkpoint_every", "log_every", "episodes", "validate_every")
+        _positive(self, "validation_lifetimes")
         _one_of(self, "engine", "fast", "dense")
         _require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
 
@@ -266,6 +308,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     """Returns `value` as the type `hint` says, or raises ValueError."""
     if dataclasses.is_dataclass(hint):
         return from_json(cast(Any, hint), value, where)
+    if get_origin(hint) is types.UnionType:  # `kind | None`
+        return None if value is None else _value(get_args(hint)[0], value, where)
     if get_origin(hint) is Literal:
         _require(value in get_args(hint), f"{where} must be one of {get_args(hint)}, not {value!r}")
         return value

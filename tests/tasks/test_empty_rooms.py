@@ -81,17 +81,24 @@ def test_nothing_that_is_seen_tells_where_the_goal_is():
     seen = [np.asarray(TASK.observe(RoomsParams(goal=jnp.array(cell)), state)) for cell in TASK.map.free_cells[::9]]
     assert all(np.array_equal(seen[0], other) for other in seen)
     assert seen[0][2, 2, 0] == seen[0][:, :, 0].sum() == 1.0
-    np.testing.assert_array_equal(seen[0][:, :, 1], TASK.map.walls)
+
+
+def test_walls_are_seen_if_asked_for():
+    task = EmptyRooms(shows_walls=True)
+    state = task.reset(KEY, task.sample(KEY), jnp.int32(0))
+    seen = task.observe(task.sample(KEY), state)
+    np.testing.assert_array_equal(seen[:, :, 1], task.map.walls)
+    assert task.spec.observation_shape == task.observation_table().shape[1:] == (11, 11, 2)
 
 
 def test_the_defaults_are_the_papers():
     spec = TASK.spec
     assert (spec.time_limit, spec.episodes_per_lifetime, spec.num_actions) == (100, 200, 4)
-    assert spec.observation_shape == (11, 11, 2)
+    assert spec.observation_shape == (11, 11, 1)
 
 
 def test_the_table_lists_the_free_cells_only():
-    assert TASK.observation_table().shape == (104, 11, 11, 2)
+    assert TASK.observation_table().shape == (104, 11, 11, 1)
 
 
 @pytest.mark.parametrize(

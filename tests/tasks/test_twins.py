@@ -28,7 +28,7 @@ class Pair:
 
 
 PAIRS = {
-    "empty-rooms": Pair(EmptyRooms(), lambda params: worlds.Rooms(tuple(params.goal.tolist())), 110),
+    "empty-rooms": Pair(EmptyRooms(shows_walls=True), lambda params: worlds.Rooms(tuple(params.goal.tolist())), 110),
     "random-abc": Pair(RandomABC(), lambda params: worlds.ABC(params.rewards.tolist()), 40),
     "nonstationary-abc": Pair(NonstationaryABC(), lambda params: worlds.SwappingABC(params.rewards.tolist()), 40),
     "key-box": Pair(KeyBox(), lambda params: worlds.Boxes(params.rewards.tolist()), 110),

@@ -75,6 +75,7 @@ class ABCWorld:
             observation_shape=(grid.height, grid.width, 1 + len(self.outcomes)),
             time_limit=self.time_limit,
             episodes_per_lifetime=self.episodes,
+            agent_plane=0,
         )
 
     def observation_table(self) -> np.ndarray:

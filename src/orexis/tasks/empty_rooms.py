@@ -52,14 +52,16 @@ class EmptyRooms:
     """Reaching the goal pays 1 and ends the episode; the goal is drawn once a lifetime (paper, section 4.2).
 
     Any free cell may be the goal, the start too unless `goal_at_start=False`; an agent that starts on it has
-    to leave and come back, since rewards are paid for arriving. The observation has a plane for the agent and one
-    for the walls.
+    to leave and come back, since rewards are paid for arriving. The observation is a plane for the agent and, with
+    `shows_walls`, one for the walls. That plane is the same in every state and raises every hidden unit alike, so that
+    all cells look nearly the same to an agent: a teacher is obeyed far worse with it, see docs/tasks.md.
     """
 
     time_limit: int = 100
     episodes: int = 200
     goal_reward: float = 1.0
     goal_at_start: bool = True
+    shows_walls: bool = False
     drawing: str = ROOMS_MAP
     outcomes = ("goal",)
     observation_bounds = (0.0, 1.0)
@@ -84,9 +86,10 @@ class EmptyRooms:
         grid = self.map
         return TaskSpec(
             num_actions=len(MOVES),
-            observation_shape=(grid.height, grid.width, 2),
+            observation_shape=(grid.height, grid.width, 1 + self._background.shape[-1]),
             time_limit=self.time_limit,
             episodes_per_lifetime=self.episodes,
+            agent_plane=0,
         )
 
     def sample(self, key: jax.Array) -> RoomsParams:
@@ -110,7 +113,7 @@ class EmptyRooms:
         return with_agent(self._background, state.position)
 
     def observation_table(self) -> np.ndarray:
-        """Returns f32[F, H, W, 2], what is seen in each free cell, in reading order."""
+        """Returns f32[F, H, W, C], what is seen in each free cell, in reading order."""
         return agent_table(self._background, self.map.free_cells)
 
     def observation_index(self, params: RoomsParams, state: RoomsState) -> jax.Array:
@@ -143,5 +146,5 @@ class EmptyRooms:
         return cells if self.goal_at_start else cells[(cells != self.map.start).any(axis=1)]
 
     @property
-    def _background(self) -> np.ndarray:  # f32[H, W, 1]
-        return self.map.walls[:, :, None].astype(np.float32)
+    def _background(self) -> np.ndarray:  # f32[H, W, 1 or 0]
+        return self.map.walls[:, :, None][:, :, : int(self.shows_walls)].astype(np.float32)

@@ -70,6 +70,7 @@ class KeyBox:
             observation_shape=(*self.walls.shape, len(THINGS) + int(self.walls.any())),
             time_limit=self.time_limit,
             episodes_per_lifetime=self.episodes,
+            agent_plane=0,
         )
 
     def sample(self, key: jax.Array) -> KeyBoxParams:
