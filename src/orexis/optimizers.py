@@ -86,6 +86,24 @@ class Adam:
         return jax.tree.map(descend, theta, first, second), AdamState(step=step, first=first, second=second)
 
 
+def clip_factor(squared_norm: jax.Array, clip: float | None) -> jax.Array | float:
+    """Returns what a gradient g with ‖g‖² = `squared_norm` is multiplied by so that its norm is at most `clip`.
+
+        min(1, clip / ‖g‖)
+
+    None clips nothing. Differentiable, also at a zero gradient: the root is only taken where it is large.
+    """
+    if clip is None:
+        return 1.0
+    large = squared_norm > clip * clip
+    return jnp.where(large, clip * jax.lax.rsqrt(jnp.where(large, squared_norm, 1.0)), 1.0)
+
+
+def squared_norm(tree: PyTree) -> jax.Array:
+    """Returns Σ x² over all numbers of `tree`, f32[]."""
+    return sum((jnp.sum(jnp.square(x)) for x in jax.tree.leaves(tree)), start=jnp.zeros(()))
+
+
 def scheduled(schedule: Schedule, update: jax.Array) -> jax.Array:
     """Returns the schedule's value at `update`, geometric between its ends."""
     share = jnp.clip((update - schedule.begin) / schedule.updates, 0.0, 1.0)

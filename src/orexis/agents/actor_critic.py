@@ -11,7 +11,7 @@ from orexis.losses import entropy_loss, policy_gradient_loss, value_loss
 from orexis.networks import policy
 from orexis.networks.policy import Theta
 from orexis.networks.sight import DIRECT, Sight
-from orexis.optimizers import Adam, InnerOptimizer, Sgd
+from orexis.optimizers import Adam, InnerOptimizer, Sgd, clip_factor, squared_norm
 from orexis.returns import discounted_returns
 from orexis.rewards.base import Returns
 from orexis.types import Last, PyTree, Rollout, record
@@ -68,7 +68,8 @@ class ActorCritic:
 
         L_in = −Σ log pi(a)·(G − v_rec) − c·Σ H + c_b·½ Σ (v − G)², all masked by `in_lifetime`, with G
         bootstrapped from the recorded value. Gradients flow to `rewards` through the advantage and
-        through the value target, and to the incoming theta (second order); not to recorded values.
+        through the value target, and to the incoming theta (second order); not to recorded values. The
+        gradient of L_in is clipped at `gradient_clip` in norm; the factor that does it carries gradient like the rest.
         """
         config = self.config
         targets, advantages = inner_targets(rollout, rewards, returns, config)
@@ -78,6 +79,9 @@ class ActorCritic:
             return rollout_loss(logits, values, rollout, targets, advantages, config), logits
 
         grads, logits = jax.grad(inner_loss, has_aux=True)(state.theta)
+        if config.gradient_clip is not None:
+            factor = clip_factor(squared_norm(grads), config.gradient_clip)
+            grads = jax.tree.map(lambda g: factor * g, grads)
         theta, optimizer = make_optimizer(config).update(grads, state.optimizer, state.theta)
         return ActorCriticState(theta=theta, optimizer=optimizer), logits
 
@@ -126,4 +130,4 @@ def rollout_loss(
 
 def theta_norm(state: ActorCriticState) -> jax.Array:
     """Returns the Euclidean norm of theta, the first thing to look at when agents diverge."""
-    return jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in jax.tree.leaves(state.theta)))
+    return jnp.sqrt(squared_norm(state.theta))

@@ -13,7 +13,9 @@ here, not a scan: N is small, and nothing has to be stacked for the backward pas
 
 D comes from a zero *probe* added to the layer's outputs: the gradient with respect to the probe
 is the cotangent wanted. The convolution's kernel, the heads and all biases are small and stay
-dense. W_N is formed once, at the window's end.
+dense. W_N is formed once, at the window's end. Clipping needs the norm of Xᵀ·D, which the rows tell too:
+
+    ‖Xᵀ·D‖² = Σ (X·Xᵀ) ∘ (D·Dᵀ)        f32[T, T] each
 
 Exact for SGD, whose update is linear in the gradient; tested equal to the dense path.
 """
@@ -29,6 +31,7 @@ from orexis.agents.sampling import choose
 from orexis.meta.acting import DifferenceActor, Small, pays
 from orexis.networks.layers import times, times_transposed
 from orexis.networks.sight import Table
+from orexis.optimizers import clip_factor, squared_norm
 from orexis.rewards.base import Returns
 from orexis.types import Last, Rollout, record
 
@@ -99,7 +102,10 @@ class FactoredActorCritic:
 
         probe = jnp.zeros((self.rollout_length, state.matrix.shape[1]), state.matrix.dtype)
         (grads, cotangents), (logits, inputs) = jax.grad(inner_loss, argnums=(0, 1), has_aux=True)(state.small, probe)
-        rate = config.learning_rate
+        rate: jax.Array | float = config.learning_rate
+        if config.gradient_clip is not None:
+            of_matrix = jnp.sum(times_transposed(inputs, inputs) * times_transposed(cotangents, cotangents))
+            rate = rate * clip_factor(squared_norm(grads) + of_matrix, config.gradient_clip)
         return (
             FactoredState(
                 small=jax.tree.map(lambda p, g: p - rate * g, state.small, grads),
