@@ -24,7 +24,7 @@ def unrolls():
 
     def compiled(config):
         params = jax.jit(lambda key: history.init(key, SPEC, config))(jax.random.key(0))
-        return jax.jit(lambda state, rollout: history.unroll(params, state, rollout, SPEC.num_actions, config))
+        return jax.jit(lambda state, rollout: history.unroll(params, state, rollout, SPEC, config))
 
     return {name: compiled(config) for name, config in NETS.items()}
 
