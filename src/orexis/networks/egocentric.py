@@ -61,6 +61,11 @@ def num_features(shape: tuple[int, int, int]) -> int:
     return 3 * max(shape[:2]) * (shape[2] - 1) + 1
 
 
+def num_told(spec: TaskSpec, config: HistoryNetConfig) -> int:
+    """Returns how much a step tells the network beside what it sees: reward, done, (stayed,) (the action one-hot)."""
+    return 2 + int(joins_planes(spec, config)) + (spec.num_actions if config.sees_action else 0)
+
+
 def num_excited(shape: tuple[int, int, int]) -> int:
     """Returns how many features are one in a usual step, if there is one thing to a plane: its ahead and its aside."""
     return 2 * (shape[2] - 1)

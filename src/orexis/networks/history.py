@@ -33,7 +33,7 @@ HistoryParams = dict[str, Params]
 def init(key: jax.Array, spec: TaskSpec, config: HistoryNetConfig) -> HistoryParams:
     """Returns fresh parameters, the output head near zero. The key is consumed."""
     key_conv, key_hidden, key_core, key_head = jax.random.split(key, 4)
-    num_inputs = config.num_hidden + num_told(spec, config)
+    num_inputs = config.num_hidden + egocentric.num_told(spec, config)
     core_init = lstm_init if config.history == "lstm" else dense_init
     return {
         **_torso_init(key_conv, key_hidden, spec, config),
@@ -58,11 +58,6 @@ def _torso_init(key_conv: jax.Array, key_hidden: jax.Array, spec: TaskSpec, conf
         "conv": conv_init(key_conv, shape[2], config.num_filters, config.conv_gain),
         "hidden": dense_init(key_hidden, num_flat, config.num_hidden, config.hidden_gain),
     }
-
-
-def num_told(spec: TaskSpec, config: HistoryNetConfig) -> int:
-    """Returns how many inputs of the core a step tells beside the torso's, see `_told`."""
-    return 2 + int(egocentric.joins_planes(spec, config)) + (spec.num_actions if config.sees_action else 0)
 
 
 def begin(config: HistoryNetConfig) -> LstmState:
@@ -140,7 +135,7 @@ def unroll_tabulated(
     lookup: of the same table, needed where it is told whether the agent moved.
     """
     core = params["core"]
-    row = jax.nn.one_hot(rollout.arrival, core["inputs"].shape[0] - num_told(spec, config))
+    row = jax.nn.one_hot(rollout.arrival, core["inputs"].shape[0] - egocentric.num_told(spec, config))
     features = jnp.concatenate([row, _told(rollout, spec, config, lookup, row.dtype)], axis=-1)
     projected = features @ core["inputs"]
     if config.history == "none":
