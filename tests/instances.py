@@ -32,6 +32,7 @@ MAX_UPDATES = 3  # N, the most that a recorded window serves
 
 POLICY_NET = PolicyNetConfig(num_filters=2, num_hidden=6, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0)
 HISTORY_NET = HistoryNetConfig(num_filters=2, num_hidden=5, num_units=4, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0)
+NETS = {view: dataclasses.replace(HISTORY_NET, view=view) for view in ("planes", "egocentric")}
 OUTER = OuterConfig(window=2, discount=0.9, value_cost=0.5)
 AGENTS = {
     "sgd": AgentConfig(net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.3, value_cost=0.2),
@@ -52,9 +53,9 @@ def small_task(episodes: int = 50) -> RandomABC:
     return RandomABC(drawing=SMALL_MAP, time_limit=4, episodes=episodes)
 
 
-def small_parts(agent: str = "sgd", episodes: int = 50) -> Parts:
+def small_parts(agent: str = "sgd", episodes: int = 50, view: str = "planes") -> Parts:
     """Returns the plain makings of a window, small."""
-    config = MetaConfig(agent=AGENTS[agent], reward=HISTORY_NET, outer=OUTER)
+    config = MetaConfig(agent=AGENTS[agent], reward=NETS[view], outer=OUTER)
     return make_parts(small_task(episodes), config, "dense")
 
 
@@ -107,14 +108,14 @@ def act_through_window(parts: Parts, eta: PyTree, lifetime: Lifetime, keys: jax.
     return jax.lax.scan(live_one_update, start, keys)[1]
 
 
-def recorded_instance(agent: str = "sgd") -> Instance:
+def recorded_instance(agent: str = "sgd", view: str = "planes") -> Instance:
     """Returns a lifetime that is one window old, and the window that it lived next, in float32 as NumPy arrays."""
-    return _record(agent.partition("-")[0])  # both kinds of Adam judge the same window
+    return _record(agent.partition("-")[0], view)  # both kinds of Adam judge the same window
 
 
 @functools.cache
-def _record(agent: str, seed: int = 0) -> Instance:
-    parts = small_parts(agent)
+def _record(agent: str, view: str, seed: int = 0) -> Instance:
+    parts = small_parts(agent, view=view)
 
     @jax.jit
     def make(key: jax.Array) -> Instance:
@@ -174,10 +175,10 @@ def make_loss(parts: Parts, config: OuterConfig) -> Callable[..., tuple[jax.Arra
 
 
 @functools.cache
-def loss_and_gradients(agent: str, num_updates: int) -> Callable[..., tuple[tuple, tuple]]:
+def loss_and_gradients(agent: str, num_updates: int, view: str = "planes") -> Callable[..., tuple[tuple, tuple]]:
     """Returns the compiled ((loss, aux), gradients of eta, phi and entering) of a recorded window."""
     config = dataclasses.replace(OUTER, window=num_updates)
-    loss = make_loss(small_parts(agent), config)
+    loss = make_loss(small_parts(agent, view=view), config)
     return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True, allow_int=True))
 
 

@@ -58,7 +58,9 @@ def by_hand():
         theta, reward_state, world = lifetime.agent.theta, lifetime.reward_state, lifetime.world
         rollouts, logits = [lifetime.rollout], []
         for key in jax.random.split(jax.random.key(KEY), N):
-            hidden, reward_state = history.unroll(instance.eta, reward_state, rollouts[-1], 4, HISTORY_NET)
+            hidden, reward_state = history.unroll(
+                instance.eta, reward_state, rollouts[-1], parts.task.spec, HISTORY_NET
+            )
             rewards = jnp.arctan(history.head(instance.eta, hidden))
             theta = hand_made_update(agent, theta, rollouts[-1], rewards)
             state = dataclasses.replace(lifetime.agent, theta=theta)
@@ -67,10 +69,14 @@ def by_hand():
             logits.append(policy.apply(theta, rollout.observation[:-1])[0])
 
         joined = jax.tree.map(lambda *xs: jnp.concatenate([x[:LENGTH] for x in xs]), *rollouts)
-        hidden, _ = history.unroll(instance.phi, lifetime.value_state, joined, 4, HISTORY_NET)
+        hidden, _ = history.unroll(instance.phi, lifetime.value_state, joined, parts.task.spec, HISTORY_NET)
         values = history.head(instance.phi, jnp.concatenate([lifetime.value_state.hidden[None], hidden]))
         _, value_state = history.unroll(
-            instance.phi, lifetime.value_state, jax.tree.map(lambda x: x[: N * LENGTH], joined), 4, HISTORY_NET
+            instance.phi,
+            lifetime.value_state,
+            jax.tree.map(lambda x: x[: N * LENGTH], joined),
+            parts.task.spec,
+            HISTORY_NET,
         )
         log_pi = jax.nn.log_softmax(jnp.concatenate(logits))
         return rollouts, joined, values, value_state, log_pi, theta, reward_state, world

@@ -25,6 +25,7 @@ from orexis.types import Last
 from tests.instances import (
     AGENTS,
     HISTORY_NET,
+    NETS,
     OUTER,
     Instance,
     difference,
@@ -41,8 +42,8 @@ LAST = Last(action=jnp.zeros((), jnp.int32), reward=jnp.zeros(()), done=jnp.zero
 TABLE = small_task().observation_table()
 
 
-def fast_parts(agent: str) -> Parts:
-    return make_parts(small_task(), MetaConfig(agent=AGENTS[agent], reward=HISTORY_NET, outer=OUTER), "fast")
+def fast_parts(agent: str, view: str = "planes") -> Parts:
+    return make_parts(small_task(), MetaConfig(agent=AGENTS[agent], reward=NETS[view], outer=OUTER), "fast")
 
 
 def row_numbers(observations: np.ndarray) -> np.ndarray:
@@ -64,15 +65,15 @@ def as_numbers(instance: Instance) -> Instance:
     return dataclasses.replace(instance, lifetime=lifetime, recorded=numbered(instance.recorded))
 
 
-@pytest.mark.parametrize("agent", ["sgd", "adam"])
-def test_fast_parts_have_the_loss_the_gradients_and_the_lifetimes_of_the_plain_ones(agent: str):
-    parts, num_updates = fast_parts(agent), OUTER.window
+@pytest.mark.parametrize(("agent", "view"), [("sgd", "planes"), ("adam", "planes"), ("sgd", "egocentric")], ids=str)
+def test_fast_parts_have_the_loss_the_gradients_and_the_lifetimes_of_the_plain_ones(agent: str, view: str):
+    parts, num_updates = fast_parts(agent, view), OUTER.window
     with jax.enable_x64(True):
-        plain = widen(recorded_instance(agent))
-        (loss, (following, metrics)), (eta_gradient, phi_gradient, _) = loss_and_gradients(agent, num_updates)(
+        plain = widen(recorded_instance(agent, view))
+        (loss, (following, metrics)), (eta_gradient, phi_gradient, _) = loss_and_gradients(agent, num_updates, view)(
             plain.eta, plain.phi, plain.entering, plain.lifetime, plain.rollouts(num_updates), ENTROPY_COST
         )
-        fast = widen(as_numbers(recorded_instance(agent)))
+        fast = widen(as_numbers(recorded_instance(agent, view)))
 
         def fast_loss(eta, phi, lifetime, recorded):
             networks = parts.prepare(eta, phi)
@@ -141,6 +142,37 @@ def test_a_tabulated_network_pays_what_the_plain_one_pays(net: HistoryNetConfig)
 
     expected, ours = both(jax.random.key(0))
     assert np.abs(expected[0]).max() > 1e-3
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), ours, expected)
+
+
+@pytest.mark.parametrize("task", [small_task(), EmptyRooms(), EmptyRooms(shows_walls=True)], ids=lambda t: str(t)[:40])
+@pytest.mark.parametrize("sees_action", [True, False])
+def test_from_row_numbers_an_egocentric_reward_pays_and_values_what_it_does_from_planes(task, sees_action: bool):
+    net = dataclasses.replace(HISTORY_NET, view="egocentric", sees_action=sees_action)
+    config = MetaConfig(agent=AGENTS["sgd"], reward=net, outer=OUTER)
+    fast, plain = make_parts(task, config, "fast"), make_parts(task, config, "dense")
+    assert fast.reward.tabulated == fast.value.tabulated == (task.spec.observation_shape[2] == 1)
+    assert fast.reward.lookup is fast.value.lookup is not None
+    assert plain.reward.lookup is plain.value.lookup is None
+    table = task.observation_table()
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(0, len(table), 7).astype(np.int32)
+    arrived = np.append(numbers[1:4], numbers[3:6])  # the fourth step did not move
+    told = random_rollout(0, 6, task.spec)
+    seen = dataclasses.replace(told, observation=table[numbers], arrival=table[arrived])
+    stored = dataclasses.replace(told, observation=numbers, arrival=arrived)
+
+    @jax.jit
+    def both(key: jax.Array):
+        eta, phi = plain.reward.init(key), plain.value.init(key)
+        prepared, state = fast.prepare(eta, phi), plain.value.begin()
+        return [
+            (parts.reward.unroll(networks[0], state, rollout), parts.value.unroll(networks[1], state, rollout, 4))
+            for parts, networks, rollout in ((plain, (eta, phi), seen), (fast, prepared, stored))
+        ]
+
+    expected, ours = both(jax.random.key(0))
+    assert np.abs(expected[0][0]).max() > 1e-3
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), ours, expected)
 
 

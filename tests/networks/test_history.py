@@ -4,8 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from orexis.networks import history
+from orexis.config import HistoryNetConfig, TaskSpec
+from orexis.networks import egocentric, history
 from orexis.networks.layers import LstmState
+from orexis.tasks.key_box import KeyBox
 from tests.instances import HISTORY_NET, random_rollout, small_task
 
 SPEC = small_task().spec
@@ -24,7 +26,7 @@ def unrolls():
 
     def compiled(config):
         params = jax.jit(lambda key: history.init(key, SPEC, config))(jax.random.key(0))
-        return jax.jit(lambda state, rollout: history.unroll(params, state, rollout, SPEC.num_actions, config))
+        return jax.jit(lambda state, rollout: history.unroll(params, state, rollout, SPEC, config))
 
     return {name: compiled(config) for name, config in NETS.items()}
 
@@ -111,6 +113,62 @@ def test_a_blind_net_has_no_weights_for_actions():
     assert inputs["lstm"]["wx"].shape[0] == num_features + SPEC.num_actions
     assert inputs["none"]["w"].shape[0] == num_features + SPEC.num_actions
     assert inputs["lstm, no action"]["wx"].shape[0] == num_features
+
+
+EGOCENTRIC = dataclasses.replace(HISTORY_NET, view="egocentric")
+ALONE = TaskSpec(4, (3, 3, 1), 4, 50, agent_plane=0)
+
+
+def walk(cells: list[tuple[int, int]], spec: TaskSpec):
+    """Returns a rollout in which the agent goes from cell to cell; the things of the other planes rest in (0, 2)."""
+    images = np.zeros((len(cells), *spec.observation_shape), np.float32)
+    images[:, 0, 2, 1:] = 1.0
+    for image, cell in zip(images, cells, strict=True):
+        image[cell][0] = 1.0
+    rollout = random_rollout(0, len(cells) - 1, spec)
+    return dataclasses.replace(rollout, observation=images, arrival=images[1:])
+
+
+def unroll_egocentric(spec: TaskSpec, rollout) -> np.ndarray:
+    params = history.init(jax.random.key(0), spec, EGOCENTRIC)
+    return np.asarray(history.unroll(params, STATE, rollout, spec, EGOCENTRIC)[0])
+
+
+def test_an_egocentric_net_sees_the_step_through_its_features_and_has_no_convolution():
+    params = history.init(jax.random.key(0), SPEC, EGOCENTRIC)
+    assert {layer: leaves["w"].shape for layer, leaves in params.items() if layer != "core"} == {
+        "hidden": (3 * 9 + 1, HISTORY_NET.num_hidden),
+        "head": (HISTORY_NET.num_units, 1),
+    }
+    rollout = walk([(2, 0), (1, 0), (1, 1), (1, 1)], SPEC)
+    inputs = history.embed(params, rollout, SPEC, EGOCENTRIC)
+    seen = egocentric.features(rollout.observation[:-1], rollout.arrival, 0)
+    expected = np.maximum(seen @ np.asarray(params["hidden"]["w"]) + np.asarray(params["hidden"]["b"]), 0.0)
+    np.testing.assert_allclose(inputs[:, : HISTORY_NET.num_hidden], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(inputs[:, HISTORY_NET.num_hidden], rollout.reward)
+
+
+@pytest.mark.parametrize("spec", [SPEC, ALONE], ids=["things", "alone"])
+def test_an_egocentric_net_is_told_whether_the_agent_moved(spec: TaskSpec):
+    came = unroll_egocentric(spec, walk([(1, 0), (1, 1)], spec))
+    stayed = unroll_egocentric(spec, walk([(1, 1), (1, 1)], spec))
+    assert (came != stayed).any()
+
+
+def test_where_the_agent_is_alone_planes_stay_and_the_flag_is_one_more_input():
+    params = history.init(jax.random.key(0), ALONE, EGOCENTRIC)
+    assert params["conv"]["w"].shape == (9, HISTORY_NET.num_filters)
+    assert params["core"]["wx"].shape[0] == HISTORY_NET.num_hidden + 3 + ALONE.num_actions
+    inputs = history.embed(params, walk([(1, 0), (1, 1), (1, 1)], ALONE), ALONE, EGOCENTRIC)
+    np.testing.assert_array_equal(inputs[:, HISTORY_NET.num_hidden + 2], [0.0, 1.0])  # after reward and done
+
+
+def test_pre_activations_of_an_egocentric_torso_are_of_order_one():
+    spec = KeyBox().spec
+    hidden = history.init(jax.random.key(0), spec, HistoryNetConfig(view="egocentric"))["hidden"]
+    assert hidden["w"].shape == (109, 64)
+    # Four things are each ahead and aside by so much: 8 inputs are one, and the sum of 8 weights has a variance of 1.
+    assert 8 * float(np.var(hidden["w"])) == pytest.approx(1.0, rel=0.05)
 
 
 def test_the_head_is_linear_with_one_output():

@@ -24,7 +24,7 @@ def unrolls():
     return (
         jax.jit(REWARD.unroll),
         jax.jit(VALUE.unroll, static_argnums=3),
-        jax.jit(lambda params, state, rollout: history.unroll(params, state, rollout, SPEC.num_actions, HISTORY_NET)),
+        jax.jit(lambda params, state, rollout: history.unroll(params, state, rollout, SPEC, HISTORY_NET)),
     )
 
 

@@ -19,7 +19,7 @@ class IntrinsicReward(gymnasium.Wrapper, RecordConstructorArgs):
 
     `reset(seed=...)` and `reset(options={"new_lifetime": True})` begin a lifetime, and so does an environment
     that says so by itself (`info["new_lifetime"]`); a plain `reset()` does not: the reward
-    remembers through the ends of episodes. It sees the terminal observation, never the reset one.
+    remembers through the ends of episodes. It sees the terminal observation, never the reset one as an arrival.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class IntrinsicReward(gymnasium.Wrapper, RecordConstructorArgs):
         self.mode = mode
         self.coefficient = coefficient
         self._begun = False
+        self._seen: np.ndarray | None = None  # f32[1, H, W, C]  what the next action is chosen on
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
@@ -44,13 +45,16 @@ class IntrinsicReward(gymnasium.Wrapper, RecordConstructorArgs):
         if asked or not self._begun or info.get("new_lifetime"):
             self.intrinsic.begin(1)
             self._begun = True
+        self._seen = np.array(image_of(observation), np.float32)[None]
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, extrinsic, terminated, truncated, info = self.env.step(action)
         first = getattr(self.env.action_space, "start", 0)
         told = (np.array([action - first]), np.array([extrinsic]), np.array([terminated or truncated]))
-        intrinsic = float(self.intrinsic.step(image_of(observation)[None], *told)[0])
+        arrival = np.array(image_of(observation), np.float32)[None]
+        intrinsic = float(self.intrinsic.step(arrival, *told, observation=self._seen)[0])
+        self._seen = arrival
         info = {**info, "extrinsic_reward": float(extrinsic), "intrinsic_reward": intrinsic}
         paid = float(mix(self.mode, self.coefficient, extrinsic, intrinsic))
         return observation, paid, terminated, truncated, info

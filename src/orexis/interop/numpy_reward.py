@@ -5,7 +5,8 @@
     intrinsic = reward.step(arrival, action, extrinsic, done)       # each step, f32[num_envs]
 
 The memory runs over the whole lifetime: call `begin` when new agents are born, never at an
-episode's end. `arrival` is the observation arrived in, the terminal one where an episode ended.
+episode's end. `arrival` is the observation arrived in, the terminal one where an episode ended. A reward that
+sees from the agent (its card tells the view) also needs the observation acted on, `observation=`.
 """
 
 import copy
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from orexis.config import HistoryNetConfig, TaskSpec
+from orexis.networks import egocentric
 from orexis.zoo.artefact import Artefact
 from orexis.zoo.shelf import open_reward
 
@@ -54,21 +56,23 @@ class NumpyReward:
         reward: np.ndarray,
         done: np.ndarray,
         happened: np.ndarray | None = None,
+        observation: np.ndarray | None = None,
     ) -> np.ndarray:
         """Returns the intrinsic reward f32[E] for one step of E environments.
 
         arrival f32[E, H, W, C] is what was arrived in, before any reset; action i[E] led there;
         reward f32[E] is the extrinsic reward; done bool[E] tells whether an episode ended. Where
         `happened` bool[E] is false there was no step: nothing is paid and nothing remembered.
+        observation f32[E, H, W, C] is what was acted on; only rewards with the egocentric view need it.
         """
         room = self._begun()
-        room.enter_arrival(np.asarray(arrival, np.float32))
-        self._see(room)
+        self._see(room, room.images(arrival, "arrival"), observation)
         room.told[:, 0] = _column(reward, len(room), "reward")
         room.told[:, 1] = _column(done, len(room), "done")
         if self.network.sees_action:
-            room.told[:, 2:] = 0.0
-            room.told[room.rows, 2 + self._check_action(action, len(room))] = 1.0
+            chosen = room.told[:, -self.spec.num_actions :]
+            chosen[...] = 0.0
+            chosen[room.rows, self._check_action(action, len(room))] = 1.0
         idle = None if happened is None else ~np.asarray(happened, bool)
         kept = None if idle is None else (room.memory[idle], room.cell[idle])
         outputs = self._remember(room) if self.network.history == "lstm" else self._reflect(room)
@@ -91,14 +95,32 @@ class NumpyReward:
             raise ValueError(f"action must be {num_envs} whole numbers from 0 to {self.spec.num_actions - 1}")
         return action
 
-    def _see(self, room: "_Room") -> None:
-        """Writes the torso's features of the arrivals into the core's inputs."""
-        conv, dense = self._params["conv"], self._params["hidden"]
+    def _see(self, room: "_Room", arrival: np.ndarray, observation: np.ndarray | None) -> None:
+        """Writes the torso's features of the step into the core's inputs, and whether the agent moved if it is told."""
+        if self.network.view == "egocentric":
+            if observation is None:
+                raise ValueError("this reward sees from the agent: it needs the observation acted on, observation=")
+            before, plane = room.images(observation, "observation"), self.spec.agent_plane
+            assert plane is not None
+            if egocentric.replaces_planes(self.spec, self.network):
+                self._activate(room, egocentric.features(before, arrival, plane))
+                return
+            room.told[:, 2] = egocentric.stayed(before, arrival, plane)
+        self._activate(room, self._convolve(room, arrival))
+
+    def _convolve(self, room: "_Room", arrival: np.ndarray) -> np.ndarray:
+        """Returns relu of the convolution of the arrivals, f32[E, H·W·filters]."""
+        conv = self._params["conv"]
+        room.image[...] = arrival
         np.copyto(room.patches, room.windows)
         np.matmul(room.patches.reshape(-1, len(conv["w"])), conv["w"], out=room.convolved)
         room.convolved += conv["b"]
         np.maximum(room.convolved, 0.0, out=room.convolved)
-        features = room.convolved.reshape(len(room), -1) @ dense["w"]
+        return room.convolved.reshape(len(room), -1)
+
+    def _activate(self, room: "_Room", seen: np.ndarray) -> None:
+        dense = self._params["hidden"]
+        features = seen @ dense["w"]
         features += dense["b"]
         np.maximum(features, 0.0, out=room.features)
 
@@ -133,7 +155,7 @@ class _Room:
     def __init__(self, spec: TaskSpec, network: HistoryNetConfig, num_envs: int):
         height, width, planes = spec.observation_shape
         units = network.num_units if network.history == "lstm" else 0
-        num_told = 2 + (spec.num_actions if network.sees_action else 0)
+        num_told = egocentric.num_told(spec, network)
         self.rows = np.arange(num_envs)
         self.padded = np.zeros((num_envs, height + 2, width + 2, planes), np.float32)
         self.image = self.padded[:, 1:-1, 1:-1]
@@ -149,10 +171,12 @@ class _Room:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def enter_arrival(self, arrival: np.ndarray) -> None:
-        if arrival.shape != self.image.shape:
-            raise ValueError(f"arrival must have shape {self.image.shape}, not {arrival.shape}")
-        self.image[...] = arrival
+    def images(self, given: np.ndarray, name: str) -> np.ndarray:
+        """Returns `given` as f32[E, H, W, C]. Raises ValueError if it has another shape."""
+        images = np.asarray(given, np.float32)
+        if images.shape != self.image.shape:
+            raise ValueError(f"{name} must have shape {self.image.shape}, not {images.shape}")
+        return images
 
 
 def load_reward(name_or_path: str | Path) -> NumpyReward:

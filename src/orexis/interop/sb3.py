@@ -31,6 +31,7 @@ class VecIntrinsicReward(VecEnvWrapper):
         self.coefficient = coefficient
         self._asked = np.ones(venv.num_envs, bool)  # the next reset begins a lifetime
         self._actions: Any = None
+        self._seen: np.ndarray | None = None  # f32[E, H, W, C]  what the next actions are chosen on
         self.intrinsic.begin(venv.num_envs)
 
     def seed(self, seed: int | None = None) -> Any:
@@ -46,6 +47,7 @@ class VecIntrinsicReward(VecEnvWrapper):
         observations = self.venv.reset()
         self.intrinsic.forget(self._asked | self._said_new_lifetime())
         self._asked[:] = False
+        self._seen = np.array(image_of(observations), np.float32)
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
@@ -54,11 +56,14 @@ class VecIntrinsicReward(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         observations, extrinsic, dones, infos = self.venv.step_wait()
-        arrivals = np.array(image_of(observations), np.float32)
+        following = np.array(image_of(observations), np.float32)
+        arrivals = following.copy()
         for i in np.flatnonzero(dones):
             arrivals[i] = image_of(infos[i]["terminal_observation"])
         first = getattr(self.action_space, "start", 0)
-        intrinsic = self.intrinsic.step(arrivals, self._actions - first, extrinsic, dones)
+        told = (self._actions - first, extrinsic, dones)
+        intrinsic = self.intrinsic.step(arrivals, *told, observation=self._seen)
+        self._seen = following
         self.intrinsic.forget(np.asarray(dones, bool) & self._said_new_lifetime())
         infos = [
             {**info, "extrinsic_reward": float(extrinsic[i]), "intrinsic_reward": float(intrinsic[i])}

@@ -34,6 +34,7 @@ class VectorIntrinsicReward(VectorWrapper):
         self.autoreset_mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._resetting = np.zeros(env.num_envs, bool)  # those that only reset in the next step
         self._begun = False
+        self._seen: np.ndarray | None = None  # f32[E, H, W, C]  what the next actions are chosen on
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -50,6 +51,7 @@ class VectorIntrinsicReward(VectorWrapper):
         asked = concerned & (seeded | bool(options.get("new_lifetime")))
         self.intrinsic.forget(asked | _began_a_lifetime(infos, self.num_envs))
         self._resetting &= ~concerned
+        self._seen = _copy(observations)
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -57,13 +59,20 @@ class VectorIntrinsicReward(VectorWrapper):
         over, happened = terminated | truncated, ~self._resetting
         first = getattr(self.env.single_action_space, "start", 0)
         arrivals = _arrivals(observations, infos)
-        intrinsic = self.intrinsic.step(arrivals, np.asarray(actions) - first, extrinsic, over, happened)
+        told = (np.asarray(actions) - first, extrinsic, over, happened)
+        intrinsic = self.intrinsic.step(arrivals, *told, observation=self._seen)
+        self._seen = _copy(observations)
         self.intrinsic.forget(_began_a_lifetime(infos, self.num_envs))
         self._resetting = over if self.autoreset_mode == AutoresetMode.NEXT_STEP else np.zeros_like(over)
         infos = {**infos, "extrinsic_reward": np.array(extrinsic), "_extrinsic_reward": happened}
         infos |= {"intrinsic_reward": intrinsic, "_intrinsic_reward": happened.copy()}
         paid = np.asarray(mix(self.mode, self.coefficient, extrinsic, intrinsic), np.float64)
         return observations, paid, terminated, truncated, infos
+
+
+def _copy(observations: Any) -> np.ndarray:
+    """Returns what is seen as arrays of our own: environments may write the next observations over these."""
+    return np.array(image_of(observations), np.float32)
 
 
 def _arrivals(observations: Any, infos: dict[str, Any]) -> np.ndarray:

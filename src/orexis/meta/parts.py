@@ -2,7 +2,8 @@
 
 - Observations are row numbers of a table and patches are looked up (`tasks.tabled`,
   `networks.sight`); the torsos of eta and phi are evaluated once on the table
-  (`networks.history.tabulate`): for tasks that can list their observations.
+  (`networks.history.tabulate`): for tasks that can list their observations. Where they see from the agent,
+  what they see is looked up instead (`networks.egocentric.Lookup`).
 - The hidden matrix of theta is kept factored during a window (`meta.factored`): for agents with SGD.
 
 Both forms are the same function to float32 rounding, which is tested.
@@ -16,7 +17,8 @@ import jax.numpy as jnp
 from orexis.agents.actor_critic import ActorCritic
 from orexis.config import MetaConfig
 from orexis.meta.factored import FactoredActorCritic
-from orexis.networks import history
+from orexis.networks import egocentric, history
+from orexis.networks.egocentric import Lookup
 from orexis.networks.sight import DIRECT, Table
 from orexis.rewards.learned import LearnedReward, LifetimeValue
 from orexis.tasks.base import Task
@@ -37,7 +39,7 @@ class Parts:
 
     def prepare(self, eta: PyTree, phi: PyTree) -> tuple[PyTree, PyTree]:
         """Returns eta and phi in the form that `reward` and `value` unroll, differentiably: once an update."""
-        if self.table is None:
+        if self.table is None or not self.reward.tabulated:
             return eta, phi
         observations = jnp.asarray(self.table.observations)
         return (
@@ -51,11 +53,15 @@ def make_parts(task: Task, config: MetaConfig, engine: Literal["fast", "dense"])
     table = Table(task.observation_table()) if engine == "fast" and has_table(task) else None  # type: ignore[attr-defined]
     agent = ActorCritic(task.spec, config.agent, DIRECT if table is None else table)
     factored = engine == "fast" and config.agent.optimizer == "sgd"
+    lookup = None
+    if table is not None and config.reward.view == "egocentric" and task.spec.agent_plane is not None:
+        lookup = Lookup.of(table.observations, task.spec.agent_plane)
+    tabulated = table is not None and not egocentric.replaces_planes(task.spec, config.reward)
     return Parts(
         task=task if table is None else Tabled(task),
         agent=agent,
         window_agent=FactoredActorCritic(agent) if factored else agent,
-        reward=LearnedReward(task.spec, config.reward, tabulated=table is not None),
-        value=LifetimeValue(task.spec, config.reward, tabulated=table is not None),
+        reward=LearnedReward(task.spec, config.reward, tabulated=tabulated, lookup=lookup),
+        value=LifetimeValue(task.spec, config.reward, tabulated=tabulated, lookup=lookup),
         table=table,
     )

@@ -102,6 +102,8 @@ class Naive:
     def __post_init__(self) -> None:
         if self.config.reward.history != "lstm" or self.config.outer.objective != "lifetime":
             raise ValueError("the reference is of the paper's main algorithm: an LSTM and the lifetime objective")
+        if self.config.reward.view != "planes":
+            raise ValueError("the reference is of the paper's main algorithm: it sees planes")
 
     @functools.cached_property
     def parts(self) -> Parts:

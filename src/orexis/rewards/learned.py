@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from orexis.config import HistoryNetConfig, TaskSpec
-from orexis.networks import history
+from orexis.networks import egocentric, history
+from orexis.networks.egocentric import Lookup
 from orexis.networks.history import HistoryParams
 from orexis.networks.layers import LstmState
 from orexis.rewards.base import Returns
@@ -21,6 +22,10 @@ class LearnedReward:
     config: HistoryNetConfig
     returns: Returns = Returns()
     tabulated: bool = False  # arrivals are row numbers and params went through `history.tabulate`
+    lookup: Lookup | None = None  # observations are row numbers, and this tells how they look from the agent
+
+    def __post_init__(self) -> None:
+        egocentric.check_view(self.spec, self.config)
 
     def init(self, key: jax.Array) -> HistoryParams:
         return history.init(key, self.spec, self.config)
@@ -31,7 +36,7 @@ class LearnedReward:
 
     def unroll(self, params: HistoryParams, state: LstmState, rollout: Rollout) -> tuple[jax.Array, LstmState]:
         unroll = history.unroll_tabulated if self.tabulated else history.unroll
-        hidden, state = unroll(params, state, rollout, self.spec.num_actions, self.config)
+        hidden, state = unroll(params, state, rollout, self.spec, self.config, self.lookup)
         return jnp.arctan(history.head(params, hidden)), state
 
 
@@ -42,6 +47,10 @@ class LifetimeValue:
     spec: TaskSpec
     config: HistoryNetConfig
     tabulated: bool = False
+    lookup: Lookup | None = None
+
+    def __post_init__(self) -> None:
+        egocentric.check_view(self.spec, self.config)
 
     def init(self, key: jax.Array) -> HistoryParams:
         return history.init(key, self.spec, self.remembering)
@@ -60,8 +69,8 @@ class LifetimeValue:
         unroll = history.unroll_tabulated if self.tabulated else history.unroll
         first = jax.tree.map(lambda x: x[:num_carried], rollouts)
         rest = jax.tree.map(lambda x: x[num_carried:], rollouts)
-        hidden_first, carried = unroll(params, state, first, self.spec.num_actions, self.remembering)
-        hidden_rest, _ = unroll(params, carried, rest, self.spec.num_actions, self.remembering)
+        hidden_first, carried = unroll(params, state, first, self.spec, self.remembering, self.lookup)
+        hidden_rest, _ = unroll(params, carried, rest, self.spec, self.remembering, self.lookup)
         hidden = jnp.concatenate([state.hidden[None], hidden_first, hidden_rest])
         return history.head(params, hidden), carried
 

@@ -23,7 +23,7 @@ def bench_reward(name: str, num_steps: int = 1_000_000) -> dict[str, Any]:
     for step in range(num_steps):
         if step == num_steps // 10:
             early = resident_mib()
-        reward.step(*told[step % NUM_DISTINCT])
+        reward.step(**told[step % NUM_DISTINCT])
     seconds = time.process_time() - started
     return {
         "reward": name,
@@ -47,10 +47,17 @@ def resident_mib() -> float:
     return int(table.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20 if table.is_file() else 0.0
 
 
-def _random_steps(reward: NumpyReward) -> list[tuple[np.ndarray, ...]]:
+def _random_steps(reward: NumpyReward) -> list[dict[str, np.ndarray]]:
     """Returns steps of one environment as `NumpyReward.step` takes them."""
     rng, spec = np.random.default_rng(0), reward.spec
     arrivals = (rng.random((NUM_DISTINCT, 1, *spec.observation_shape)) < 0.05).astype(np.float32)
     actions = rng.integers(0, spec.num_actions, (NUM_DISTINCT, 1))
     rewards = rng.normal(size=(NUM_DISTINCT, 1)).astype(np.float32)
-    return list(zip(arrivals, actions, rewards, rng.random((NUM_DISTINCT, 1)) < 0.1, strict=True))
+    told: dict[str, np.ndarray] = {
+        "arrival": arrivals,
+        "action": actions,
+        "reward": rewards,
+        "done": rng.random((NUM_DISTINCT, 1)) < 0.1,
+        "observation": np.roll(arrivals, 1, axis=0),
+    }
+    return [{name: array[step] for name, array in told.items()} for step in range(NUM_DISTINCT)]

@@ -25,6 +25,7 @@ from rich.console import Console
 from orexis.config import RunConfig, from_json, to_json
 from orexis.meta.engine import Engine, TrainState, UpdateMetrics, count_shares, make_mesh, split_calls
 from orexis.meta.learner import Learner
+from orexis.networks.egocentric import check_view
 from orexis.runs import checkpoint, distributed, signals
 from orexis.runs.artefacts import write_artefact
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError
@@ -48,6 +49,7 @@ def make_engine(config: RunConfig) -> Engine:
     try:
         task: Task = make_task(config.task)
         check_task(task)
+        check_view(task.spec, config.meta.reward)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
     mesh = make_mesh(usable_devices(config.meta.lifetimes, config.deterministic, jax.process_count()))

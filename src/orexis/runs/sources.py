@@ -178,5 +178,10 @@ def _learned(name: str, setting: Setting) -> Source:
             f"the reward {name} sees the action, and {setting.actions} actions mean something else; "
             "use a reward that does not see the action (train with --no-reward-sees-action)"
         )
+    if artefact.network.view == "egocentric" and artefact.spec.agent_plane != spec.agent_plane:
+        raise UsageError(
+            f"the reward {name} sees from the agent in plane {artefact.spec.agent_plane}, "
+            f"the task has it in {spec.agent_plane}"
+        )
     reward = LearnedReward(dataclasses.replace(spec, num_actions=artefact.spec.num_actions), artefact.network)
     return Source(setting.learner(), reward, artefact.params)

@@ -52,11 +52,12 @@ def walk_returns(reward: NumpyReward, task: RandomABC, rewards: dict[str, float]
         positions = np.tile(grid.start, (num_combinations, 1))
         paid = np.zeros(num_combinations)
         for step in range(actions.shape[1]):
+            acted_on = observations[positions[:, 0], positions[:, 1]]
             positions = positions + MOVES[actions[:, step]]
             arrived = (positions == grid.objects[name]).all(axis=1)
             arrival = observations[positions[:, 0], positions[:, 1]]
             extrinsic = np.where(arrived, rewards[name], 0.0)
-            paid += reward.step(arrival, actions[:, step], extrinsic, arrived)
+            paid += reward.step(arrival, actions[:, step], extrinsic, arrived, observation=acted_on)
     return paid
 
 

@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
 from orexis.config import HistoryNetConfig, TaskSpec, from_json
+from orexis.networks import egocentric
 
 FORMAT_VERSION = 2
 READABLE = (1, 2)  # 1 is 2 without the record's own sha256
@@ -74,6 +75,7 @@ def _read(folder: Path) -> Artefact:
     try:
         spec = from_json(TaskSpec, record.get("spec"), "spec")
         network = from_json(HistoryNetConfig, record.get("network"), "network")
+        egocentric.check_view(spec, network)
         task = record.get("task")
         if not isinstance(task, str):
             raise ValueError(f"its task must be a name, not {task!r}")
@@ -89,19 +91,24 @@ def _read(folder: Path) -> Artefact:
 
 def expected_shapes(spec: TaskSpec, network: HistoryNetConfig) -> dict[str, dict[str, tuple[int, ...]]]:
     """Returns the shape of every array of a reward network, by layer and name."""
-    height, width, planes = spec.observation_shape
     units = network.num_units
-    num_inputs = network.num_hidden + 2 + (spec.num_actions if network.sees_action else 0)
+    num_inputs = network.num_hidden + egocentric.num_told(spec, network)
     core = (
         {"wx": (num_inputs, 4 * units), "wh": (units, 4 * units), "b": (4 * units,)}
         if network.history == "lstm"
         else {"w": (num_inputs, units), "b": (units,)}
     )
+    return {**_torso_shapes(spec, network), "core": core, "head": {"w": (units, 1), "b": (1,)}}
+
+
+def _torso_shapes(spec: TaskSpec, network: HistoryNetConfig) -> dict[str, dict[str, tuple[int, ...]]]:
+    height, width, planes = spec.observation_shape
+    bias = (network.num_hidden,)
+    if egocentric.replaces_planes(spec, network):
+        return {"hidden": {"w": (egocentric.num_features(spec.observation_shape), network.num_hidden), "b": bias}}
     return {
         "conv": {"w": (9 * planes, network.num_filters), "b": (network.num_filters,)},
-        "hidden": {"w": (height * width * network.num_filters, network.num_hidden), "b": (network.num_hidden,)},
-        "core": core,
-        "head": {"w": (units, 1), "b": (1,)},
+        "hidden": {"w": (height * width * network.num_filters, network.num_hidden), "b": bias},
     }
 
 

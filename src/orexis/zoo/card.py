@@ -9,9 +9,13 @@ Learned by Orexis after Zheng et al., "What Can Learned Intrinsic Rewards Captur
 import orexis
 reward = orexis.load_reward({name!r})
 reward.begin(num_envs=1)          # once a lifetime
-intrinsic = reward.step(arrival, action, extrinsic, done)
+intrinsic = reward.step(arrival, action, extrinsic, done{more})
 ```
 """
+VIEWS = {
+    "planes": "planes",
+    "egocentric": "egocentric: things ahead and aside of the agent's own move, more prior knowledge than the paper has",
+}
 
 
 def write_card(record: dict[str, Any]) -> str:
@@ -24,7 +28,8 @@ def write_card(record: dict[str, Any]) -> str:
     if record.get("config", {}).get("meta"):
         sections.append("\n".join(["## Config", "", "```", *_leaves(record["config"]["meta"]), "```"]))
     title = f"# A learned intrinsic reward for `{record['task']}`\n"
-    use = HOW_TO_USE.format(name=record.get("name", "path/to/this/folder"))
+    more = ", observation=acted_on" if _view(record) == "egocentric" else ""
+    use = HOW_TO_USE.format(name=record.get("name", "path/to/this/folder"), more=more)
     return title + use + "\n" + "\n\n".join(sections) + "\n"
 
 
@@ -38,9 +43,15 @@ def _facts(record: dict[str, Any]) -> str:
         ("seed", training.get("seed", "?")),
         ("memory", network["history"]),
         ("sees the action", "yes" if network["sees_action"] else "no"),
+        ("view", VIEWS[_view(record)]),
         ("sha256 of the arrays", f"`{record['sha256']}`"),
     ]
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _view(record: dict[str, Any]) -> str:
+    """Returns what the reward sees; records of earlier versions do not say it, and mean planes."""
+    return record["network"].get("view", "planes")
 
 
 def _evaluation(evaluation: dict[str, Any]) -> str:
