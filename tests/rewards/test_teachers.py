@@ -138,9 +138,9 @@ def test_nonstationary_abc_tries_the_other_again_when_the_one_it_goes_to_pays_ba
 
 
 def test_nonstationary_abc_forgets_when_less_is_paid_than_the_last_time_even_if_it_is_no_loss():
-    first, second = (0.9, -0.5, 0.5), (0.4, -0.5, 0.5)
+    first, second = (0.9, -0.5, 0.2), (0.4, -0.5, 0.2)
     said = abc_walks(nonstationary(), (TO_A, first), (TO_C, first), (TO_A, second), (TO_A, second), (TO_C, second))
-    # A 0.9, C 0.5, A 0.4 < 0.9: C is forgotten, though 0.5 would have been the better as well. A's 0.4 is known.
+    # A 0.9, C 0.2, A 0.4 < 0.9: C is forgotten, though its 0.2 was the less. A's 0.4 stays known.
     assert said == ["++", "++", "++", "--", "++"]
     plain = abc_walks(
         small_task(), (TO_A, (0.9, 0, 0.2)), (TO_C, (0.9, 0, 0.2)), (TO_A, (0.4, 0, 0.2)), (TO_A, (0.4, 0, 0.2))
@@ -149,12 +149,10 @@ def test_nonstationary_abc_forgets_when_less_is_paid_than_the_last_time_even_if_
 
 
 def test_what_another_object_than_the_one_gone_to_pays_makes_nothing_forgotten():
-    rewards = (1.0, -0.5, -1.0)
-    said = abc_walks(
-        nonstationary(), (TO_A, rewards), (TO_C, rewards), (TO_A, rewards), (TO_C, rewards), (TO_A, rewards)
-    )
-    # The second visit to C was not asked for: its -1 is known already and A stays known as the better one.
-    assert said == ["++", "++", "++", "--", "++"]
+    rewards, less = (1.0, -0.5, -1.0), (0.5, -0.5, -1.0)
+    walks = [(TO_A, rewards), (TO_C, rewards), (TO_A, rewards), (TO_C, rewards), (TO_A, less), (TO_C, less)]
+    # The second visit to C was not asked for: A stays known with its 1, so that its 0.5 is less and C is tried again.
+    assert abc_walks(nonstationary(), *walks) == ["++", "++", "++", "--", "++", "++"]
 
 
 ROOMS = EmptyRooms(drawing="@..\n##.\n...", time_limit=20, episodes=5)
@@ -230,6 +228,16 @@ def test_key_box_goes_to_c_once_a_is_known_to_be_worse():
     to_a, to_c = [RIGHT, RIGHT], [RIGHT, LEFT, LEFT]
     walks = [walk(KEY_BOX, actions, state, params) for actions in (to_a, to_c, to_c, to_a)]
     assert signs(make_teacher(KEY_BOX, 0.5), *walks) == ["++", "+++", "+++", "+-"]
+
+
+def test_key_box_a_box_is_passed_and_stays_unknown_without_the_key():
+    params = KEY_BOX.sample(jax.random.key(0))
+    state = key_box_state((0, 0), (0, 3), (0, 1), (0, 2), (0, 4))  # @ A B K C
+    # Over A and B to the key, 3 away: 2, 1, 0. Then to A, 2 away, C is nearer but second: left 1 is B, which it ends.
+    rollout = walk(KEY_BOX, [RIGHT, RIGHT, RIGHT, LEFT], state, params)
+    # Around B instead: down 3, left 2, left 1, up 0.
+    around = walk(KEY_BOX, [RIGHT, RIGHT, RIGHT, DOWN, LEFT, LEFT, UP], state, params)
+    assert signs(make_teacher(KEY_BOX, 0.5), rollout, around) == ["+++-", "+++-+++"]
 
 
 def test_with_diagonals_ways_are_shorter():
