@@ -110,7 +110,7 @@ class Evaluate:
 
     sources: Positional[tuple[str, ...]]
     """Shipped rewards (see orexis zoo list), run folders, reward folders, or any of:
-    extrinsic-ep extrinsic-life q-extrinsic count icm near-optimal random."""
+    extrinsic-ep extrinsic-life q-extrinsic count icm teacher near-optimal random."""
     task: str | None = None
     """Default: the task that the rewards were learned on."""
     lifetimes: int = 256

@@ -147,14 +147,15 @@ class CuriosityConfig:
 
 @dataclasses.dataclass(frozen=True)
 class BonusConfig:
-    """What the hand-made bonuses weigh beside the extrinsic reward; swept for each task, see `orexis sweep`."""
+    """What the hand-made rewards weigh, bonuses beside the extrinsic one; swept for each task, see `orexis sweep`."""
 
     count_scale: float = 0.1
     icm_scale: float = 0.1
     curiosity: CuriosityConfig = dataclasses.field(default_factory=CuriosityConfig)
+    teacher_scale: float = _new(0.1)  # what a step of the teacher pays, in place of the extrinsic reward
 
     def __post_init__(self) -> None:
-        _not_negative(self, "count_scale", "icm_scale")
+        _not_negative(self, "count_scale", "icm_scale", "teacher_scale")
 
 
 @dataclasses.dataclass(frozen=True)

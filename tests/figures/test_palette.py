@@ -14,6 +14,7 @@ COLORS = {
     "near-optimal": "#000000",
     "count": "#009E73",  # green
     "icm": "#CC79A7",  # purple
+    "teacher": "#56B4E9",  # sky
 }
 
 

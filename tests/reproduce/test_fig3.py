@@ -65,7 +65,7 @@ def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
     assert {claim["verdict"] for claim in document["claims"]} == {"undecided"}  # nothing was learned in two updates
     for task in PAPER_TASKS:
         assert set(document["tasks"][task]["mean_episode_return"]) == {
-            *("learned", "extrinsic-ep", "extrinsic-life", "count", "icm", "random"),
+            *("learned", "extrinsic-ep", "extrinsic-life", "count", "icm", "random", "teacher"),
             *(["near-optimal"] if task == "random-abc" else []),
         }
     assert {task: facts["episodes"] for task, facts in document["tasks"].items()} == {

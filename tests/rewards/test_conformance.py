@@ -13,12 +13,17 @@ from orexis.rewards.count import Count
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.icm import Icm
 from orexis.rewards.learned import LearnedReward
+from orexis.rewards.teachers import make_teacher
+from orexis.tasks.abc import NonstationaryABC
+from orexis.tasks.empty_rooms import EmptyRooms
+from orexis.tasks.key_box import KeyBox
 from orexis.tasks.probes import Bandit
 from orexis.types import Rollout
-from tests.instances import HISTORY_NET, random_rollout, small_task
+from tests.instances import HISTORY_NET, SMALL_MAP, random_rollout, small_task
 
 SPEC = small_task().spec
 HASHED = Count(Bandit(), scale=0.5, num_buckets=64)  # a task that lists no observations
+ROOMS, KEY_BOX = EmptyRooms(drawing="@..\n#..\n..."), KeyBox(drawing="...\n...\n#..")
 CURIOSITY = CuriosityConfig(num_filters=2, num_features=4, num_hidden=5)
 SOURCES = {
     "learned": LearnedReward(SPEC, HISTORY_NET),
@@ -29,14 +34,20 @@ SOURCES = {
     "count, exact": Count(small_task(), scale=0.5),
     "count, hashed": HASHED,
     "icm": Icm(SPEC, CURIOSITY, scale=0.5),
+    "teacher of random-abc": make_teacher(small_task(), 0.5),
+    "teacher of nonstationary-abc": make_teacher(NonstationaryABC(drawing=SMALL_MAP), 0.5),
+    "teacher of empty-rooms": make_teacher(ROOMS, 0.5),
+    "teacher of key-box": make_teacher(KEY_BOX, 0.5),
 }
+SPECS = {"teacher of empty-rooms": ROOMS.spec, "teacher of key-box": KEY_BOX.spec}  # `SPEC` for all others
 BATCH, LENGTH = 3, 4
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_pays_a_batch_of_rollouts_and_keeps_its_states_form(name: str):
     source = SOURCES[name]
-    rollouts = jax.tree.map(lambda *xs: np.stack(xs), *[random_rollout(seed, LENGTH, SPEC) for seed in range(BATCH)])
+    each = [random_rollout(seed, LENGTH, SPECS.get(name, SPEC)) for seed in range(BATCH)]
+    rollouts = jax.tree.map(lambda *xs: np.stack(xs), *each)
 
     @jax.jit
     def pay(key: jax.Array, rollouts):
@@ -64,7 +75,7 @@ def test_a_source_pays_the_same_in_one_piece_as_in_two(name: str):
     source = SOURCES[name]
     params = source.init(jax.random.key(0))
     state = source.begin(params, jax.random.key(1))
-    whole = random_rollout(0, LENGTH, SPEC)
+    whole = random_rollout(0, LENGTH, SPECS.get(name, SPEC))
     first, second = cut(whole, 0, 2), cut(whole, 2, LENGTH)
     rewards, _ = source.unroll(params, state, whole)
     rewards_first, state = source.unroll(params, state, first)

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from orexis import cli
+from orexis.config import BonusConfig
 from orexis.presets import preset
 from orexis.runs import cache
+from orexis.runs.errors import UsageError
 from orexis.runs.evaluate import Plan, evaluate_all, evaluate_source
 from orexis.runs.scores import as_json, write_csv, write_trace
 from orexis.runs.sources import SOURCES, Setting
+from orexis.tasks.abc import RandomABC
 from orexis.tasks.probes import Bandit
 
 TASK = Bandit(episodes=6)
@@ -130,11 +133,22 @@ def test_a_cache_that_cannot_be_written_costs_nothing(evaluated, tmp_path):
 def test_every_source_is_a_pair_that_lives(evaluated):
     del evaluated
     for name in SOURCES:
-        if name == "near-optimal":  # has no strategy for the bandit
+        if name in ("near-optimal", "teacher"):  # have no strategy for the bandit
             continue
         source = SOURCES[name](SETTING)
         assert hash(source.agent) == hash(SOURCES[name](SETTING).agent)
         assert source.reward == SOURCES[name](SETTING).reward
+
+
+def test_a_teacher_lives_where_there_is_one_and_is_refused_in_one_sentence_elsewhere():
+    task = RandomABC(episodes=3)
+    setting = Setting("random-abc", task, SETTING.config, BonusConfig(teacher_scale=0.25))
+    table, _ = evaluate_source("teacher", setting, Plan(num_lifetimes=2, seed=3))
+    steps = table.intrinsic / 0.25  # as many more nearer than not
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-5)
+    np.testing.assert_array_equal(np.round(steps) % 2, table.length % 2)
+    with pytest.raises(UsageError, match="teacher cannot be used on bandit: Bandit has no teacher"):
+        evaluate_source("teacher", SETTING, PLAN)
 
 
 def test_a_cache_that_is_a_file_is_refused(tmp_path, capsys):

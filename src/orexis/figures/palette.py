@@ -34,6 +34,7 @@ STYLES: dict[str, SourceStyle] = {
     "near-optimal": SourceStyle("near-optimal", BLACK, (0, (4, 1.6))),
     "count": SourceStyle("count bonus", GREEN),
     "icm": SourceStyle("ICM", PURPLE),
+    "teacher": SourceStyle("teacher", SKY),
     "random": SourceStyle("random", GREY),
 }
 """The sources that have a name of their own; everything else is a folder with a learned reward."""

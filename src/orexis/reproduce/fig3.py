@@ -30,7 +30,7 @@ TITLES = {
     "key-box": "Key-Box",
     "nonstationary-abc": "Non-stationary ABC",
 }
-RIVALS = ("extrinsic-ep", "extrinsic-life", "count", "icm", "random")
+RIVALS = ("extrinsic-ep", "extrinsic-life", "count", "icm", "random", "teacher")
 EXTRA = {"random-abc": ("near-optimal",)}  # the tasks that have a hand-made strategy
 SEED = 0  # of the report; sweeps use others
 PIXELS_PER_INCH = 220

@@ -96,6 +96,15 @@ def _icm(setting: Setting) -> Source:
     return _with_params(setting, Icm(setting.task.spec, setting.bonus.curiosity, setting.bonus.icm_scale))
 
 
+def _teacher(setting: Setting) -> Source:
+    from orexis.rewards.teachers import make_teacher
+
+    try:
+        return _with_params(setting, make_teacher(setting.task, setting.bonus.teacher_scale))
+    except ValueError as error:
+        raise UsageError(f"teacher cannot be used on {setting.task_name}: {error}") from error
+
+
 def _with_params(setting: Setting, reward: "RewardSource") -> Source:
     import jax
 
@@ -125,6 +134,7 @@ SOURCES: dict[str, Callable[[Setting], Source]] = {
     "extrinsic-life": _extrinsic_life,
     "count": _count,
     "icm": _icm,
+    "teacher": _teacher,
     "random": _random,
     "near-optimal": _near_optimal,
 }

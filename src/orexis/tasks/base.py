@@ -27,6 +27,8 @@ class Task(Protocol):
       `@` the agent; with `reveal` also what the agent cannot see. Called with concrete arrays, outside JAX.
     - `moves`, i32[M, 2], if actions are steps in a grid and `step` understands M of them: what the wrappers of
       `orexis.tasks.actions` need.
+    - `teacher(scale) -> RewardSource`, a hand-made reward for the evaluation source `teacher`: what an agent can get
+      from a good reward. See `orexis.rewards.teaching.Teacher` for grids.
     """
 
     @property
