@@ -39,15 +39,28 @@ class Rollout:
     lifetime_goes_on: jax.Array  # f32[T]        0 where the arrival ends the lifetime, and after: a discount
     in_lifetime: jax.Array  # f32[T]             1 where s_t is inside the lifetime: the mask of every loss
     value: jax.Array  # f32[T+1]                 under the parameters that acted
+    hints: jax.Array | tuple[()] = ()  # f32[T+1, K]  hidden facts of s_t for phi alone, see `meta.privilege`
+
+
+@record
+class Alternatives:
+    """What each of the A actions would have brought in s_t: one step of the task's own, the same chance for all."""
+
+    arrival: jax.Array  # f32[T, A, H, W, C]  s_{t+1} before any reset
+    reward: jax.Array  # f32[T, A]
+    episode_goes_on: jax.Array  # f32[T, A]
+    lifetime_goes_on: jax.Array  # f32[T, A]
+    hints: jax.Array | tuple[()] = ()  # f32[T, A, K]  of s_{t+1}, after any reset
 
 
 @record
 class Steps:
-    """What happened beside a rollout, for tables and pictures only; nothing learns from it."""
+    """What happened beside a rollout: for tables and pictures, and what else could have happened if it was asked."""
 
     episode: jax.Array  # i32[T]   which episode of the lifetime s_t belongs to
     entropy: jax.Array  # f32[T]   of the policy in s_t
     outcome: jax.Array  # i32[T]   how the arrival ended the episode, see `Task.outcomes`; -1 inside one
+    alternatives: Alternatives | tuple[()] = ()
 
 
 @record

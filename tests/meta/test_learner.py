@@ -40,8 +40,8 @@ def test_packed_learners_take_the_same_steps():
     packed = packing.pack(learner)
     for seed in range(3):
         eta_grad, phi_grad = network(10 + seed), network(20 + seed, units=4)
-        learner = step_learner(OUTER, learner, eta_grad, phi_grad)
-        packed = step_learner(OUTER, packed, pack(eta_grad), pack(phi_grad))
+        learner = step_learner(OUTER, learner, eta_grad, phi_grad, learner.balance)
+        packed = step_learner(OUTER, packed, pack(eta_grad), pack(phi_grad), packed.balance)
     assert int(learner.update) == 3
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7), packing.unpack(packed), learner)
     assert float(jnp.max(jnp.abs(learner.eta["torso"]["w"] - first().eta["torso"]["w"]))) > 0.01  # and they are steps
@@ -55,6 +55,6 @@ def test_gradients_of_finite_norm_keep_a_finite_learner_finite(size: float):
     for number in range(8):
         grad = jnp.full(learner.eta.shape, np.float32((size, -size, 1.0, 0.0)[number % 4]))
         assert np.isfinite(float(jnp.sqrt(jnp.sum(jnp.square(grad)))))
-        before, learner = learner, step(learner, grad, grad)
+        before, learner = learner, step(learner, grad, grad, learner.balance)
         assert float(jnp.max(jnp.abs(learner.eta - before.eta))) <= 10 * 0.01
     assert bool(all_finite(learner))

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from orexis.meta.value import LifetimeValue
 from orexis.networks import history
-from orexis.rewards.learned import LearnedReward, LifetimeValue
+from orexis.rewards.learned import LearnedReward
 from tests.instances import HISTORY_NET, jitter, random_rollout, small_task
 
 SPEC = small_task().spec

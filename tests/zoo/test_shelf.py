@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import orexis
-from orexis.presets import PRESETS
+from orexis.presets import TUNED
 from orexis.zoo.card import write_card
 from orexis.zoo.shelf import SHELF, locate, open_reward, shipped_names
 from tests.zoo.rewards import random_params, write_reward
@@ -23,7 +23,7 @@ def test_a_shipped_reward_is_whole_and_tells_all_that_one_must_know(name):
     artefact = open_reward(name)  # verified: sha256, shapes, finite
     record = artefact.record
     assert record["name"] == name
-    assert artefact.task in PRESETS
+    assert artefact.task in TUNED
     assert record["training"].keys() >= {"updates", "lifetimes", "seed", "env_steps"}
     assert record["config"]["meta"]["outer"]
     assert record["known_failures"]

@@ -24,6 +24,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orexis.agents.actor_critic import theta_norm
 from orexis.config import MetaConfig
+from orexis.meta.balance import entropy_cost, scales_of, step_balance
 from orexis.meta.guard import Guarded, Lived, add_in_order, all_finite, live_chunks
 from orexis.meta.learner import Learner, Packing, begin_learner, pack, step_learner, unpacker
 from orexis.meta.lifetime import begin_lifetime, window_key
@@ -212,13 +213,14 @@ class Engine:
 
         One chunk's forward and backward pass at a time stays in cache.
         """
-        entropy_cost = scheduled(self.config.outer.entropy_cost, learner.update)
+        outer, balance = self.config.outer, learner.balance
+        cost, scales = entropy_cost(outer, balance, learner.update), scales_of(outer, balance)
 
         def chunk_loss(networks: tuple[PyTree, PyTree], probes: jax.Array, chunk: Lifetime, counts: jax.Array):
             def lifetime_loss(lifetime: Lifetime, probe: jax.Array):
                 eta, phi = (_raise_head(network, probe[i]) for i, network in enumerate(networks))
                 key = window_key(self.seed, lifetime)
-                return outer_loss(self.parts, self.config.outer, eta, phi, lifetime, entropy_cost, key)
+                return outer_loss(self.parts, outer, eta, phi, lifetime, cost, key, scales=scales)
 
             losses, (following, metrics) = jax.vmap(lifetime_loss)(chunk, probes)
             return jnp.sum(losses * counts), (following, metrics, losses)
@@ -320,8 +322,12 @@ class Engine:
         eta_grad, phi_grad = (pack(network) for network in pull_back(unpacker(prepared)(grads / jnp.sum(sound))))
         eta_norm, phi_norm = optax.tree.norm(eta_grad), optax.tree.norm(phi_grad)
         finite = healthy & jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm)
-        outer = self.config.outer
-        stepped = jax.lax.cond(finite, lambda: step_learner(outer, learner, eta_grad, phi_grad), lambda: learner)
+        outer, num_actions = self.config.outer, self.task.spec.num_actions
+        balance = step_balance(outer, learner.balance, window, learner.update, num_actions)
+        finite &= all_finite(balance)
+        stepped = jax.lax.cond(
+            finite, lambda: step_learner(outer, learner, eta_grad, phi_grad, balance), lambda: learner
+        )
 
         finished = (alive == 0.0) & sound
         complete = finished & (episodes >= self.task.spec.episodes_per_lifetime)
@@ -337,7 +343,7 @@ class Engine:
             recorded_value_max=jnp.max(jnp.where(sound, values, 0.0)),
             skipped=jnp.where(finite, 0.0, 1.0),
             dropped=jnp.sum(~sound, dtype=jnp.float32),
-            entropy_cost=scheduled(outer.entropy_cost, learner.update),
+            entropy_cost=entropy_cost(outer, learner.balance, learner.update),
             reward_learning_rate=scheduled(outer.reward_learning_rate, learner.update),
         )
         return TrainState(

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import optax
 
 from orexis.config import OuterConfig
-from orexis.optimizers import scheduled
+from orexis.meta.balance import Balance
+from orexis.optimizers import clip_factor, scheduled, squared_norm
 from orexis.types import PyTree, record
 
 ROUND = 1024
@@ -34,6 +35,7 @@ class Learner:
     eta_optimizer: optax.ScaleByAdamState
     phi_optimizer: optax.ScaleByAdamState
     eta_average: PyTree  # of eta over the latest updates, see `averaged`: what becomes the artefact
+    balance: Balance  # running scalars: what the outer loss weighs by
 
 
 def begin_learner(eta: PyTree, phi: PyTree) -> Learner:
@@ -45,17 +47,20 @@ def begin_learner(eta: PyTree, phi: PyTree) -> Learner:
         eta_optimizer=ADAM.init(eta),
         phi_optimizer=ADAM.init(phi),
         eta_average=jax.tree.map(jnp.copy, eta),
+        balance=Balance.begin(),
     )
 
 
-def step_learner(outer: OuterConfig, learner: Learner, eta_grad: PyTree, phi_grad: PyTree) -> Learner:
-    """Returns the learner after an Adam step of eta and phi.
+def step_learner(outer: OuterConfig, learner: Learner, eta_grad: PyTree, phi_grad: PyTree, balance: Balance) -> Learner:
+    """Returns the learner after an Adam step of eta and phi, eta's gradient clipped; `balance` is what it has then.
 
     A learner whose steps were all taken here stays finite if the gradients' norms are: no square of a gradient
     overflows where their sum did not; moments and the average are averages; Adam's step is at most some ten times
     its learning rate, and `OuterConfig` bounds that.
     """
     reward_lr = scheduled(outer.reward_learning_rate, learner.update)
+    factor = clip_factor(squared_norm(eta_grad), outer.gradient_clip)
+    eta_grad = jax.tree.map(lambda g: factor * g, eta_grad)
     eta_step, eta_optimizer = ADAM.update(eta_grad, learner.eta_optimizer)
     phi_step, phi_optimizer = ADAM.update(phi_grad, learner.phi_optimizer)
     eta = jax.tree.map(lambda p, u: p - reward_lr * u, learner.eta, eta_step)
@@ -67,6 +72,7 @@ def step_learner(outer: OuterConfig, learner: Learner, eta_grad: PyTree, phi_gra
         eta_optimizer=eta_optimizer,
         phi_optimizer=phi_optimizer,
         eta_average=averaged(learner.eta_average, eta, learner.update + 1, outer.average_power),
+        balance=balance,
     )
 
 
@@ -129,6 +135,7 @@ def _each_network(learner: Learner, eta: Callable[[PyTree], PyTree], phi: Callab
         eta_optimizer=_each_moment(learner.eta_optimizer, eta),
         phi_optimizer=_each_moment(learner.phi_optimizer, phi),
         eta_average=eta(learner.eta_average),
+        balance=learner.balance,
     )
 
 

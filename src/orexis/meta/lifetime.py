@@ -39,7 +39,7 @@ def begin_lifetime(
     world = begin_world(parts.task, key_world, episode)
     agent_state = parts.agent.init(key_theta)
     dice = throw_ahead(key_first, parts.agent.rollout_length, parts.task.spec.num_actions)
-    _, world, rollout, _ = play(parts.task, parts.agent, agent_state, world, dice)
+    _, world, rollout, _ = play(parts.task, parts.agent, agent_state, world, dice, parts.privilege)
     return Lifetime(
         slot=slot,
         generation=generation,

@@ -16,11 +16,11 @@ import jax
 import jax.numpy as jnp
 
 from orexis.config import OuterConfig
-from orexis.losses import entropy, entropy_loss, policy_gradient_loss, value_loss
+from orexis.losses import all_actions_loss, entropy, entropy_loss, policy_gradient_loss, value_loss
 from orexis.meta.parts import Parts
 from orexis.meta.rollout import play, throw_ahead
 from orexis.returns import discounted_returns, traced_advantages
-from orexis.types import Lifetime, PyTree, Rollout, World, record
+from orexis.types import Alternatives, Lifetime, PyTree, Rollout, World, record
 
 
 @record
@@ -34,6 +34,19 @@ class Window:
     reward_state: PyTree  # before R_N
     last: Rollout  # R_N
     world: World  # as R_N left it
+    alternatives: Alternatives | tuple[()]  # to the steps of R_1..R_N, [N·T, A, ...]; () where nobody asked
+
+
+@record
+class Scales:
+    """What rewards and advantages are measured in, see `meta.balance`: constants for the gradient."""
+
+    unit: jax.Array  # f32[]  extrinsic rewards are divided by it, so V and G are in it
+    advantage: jax.Array  # f32[]  of an advantage, in that unit
+
+    @classmethod
+    def ones(cls) -> "Scales":
+        return cls(jnp.ones(()), jnp.ones(()))
 
 
 @record
@@ -48,6 +61,8 @@ class WindowMetrics:
     paid: jax.Array  # f32[]  how many rewards were paid
     value_error: jax.Array  # f32[]  Σ (V − G)² over the value loss's rows
     value_rows: jax.Array  # f32[]
+    return_square: jax.Array  # f32[]  Σ G² over R_1..R_N, in the task's own units like all of these
+    advantage_square: jax.Array  # f32[]  Σ of the squared advantages, likewise
     policy_loss: jax.Array  # f32[]
     value_loss: jax.Array  # f32[]
 
@@ -63,11 +78,14 @@ def unroll_window(
     num_updates: int,
     key: jax.Array,
     recorded: Rollout | None = None,
+    all_actions: bool = False,
+    alternatives: Alternatives | tuple[()] = (),
 ) -> Window:
     """Returns the window that starts in `lifetime`: `num_updates` times pay, learn, act. The key is consumed.
 
     With `recorded` (R_1..R_N stacked, each field with a leading N) nothing is sampled: the
-    rollouts are read from it, so that the loss is a smooth function of eta alone.
+    rollouts are read from it, so that the loss is a smooth function of eta alone. Then `alternatives` [N, T, A] are
+    those of the recorded steps, if the loss asks for all actions.
     """
     task, reward = parts.task, parts.reward
     agent: Any = parts.window_agent  # its state is its own: dense, or factored and growing
@@ -79,19 +97,20 @@ def unroll_window(
         agent_state, logits = agent.update_with_logits(agent_state, rollout, rewards, reward.returns)
         if recorded is None:
             actor, acting = agent.actor(agent_state)
-            _, world, following, _ = play(task, actor, acting, world, source)
+            _, world, following, steps = play(task, actor, acting, world, source, parts.privilege, all_actions)
+            others = steps.alternatives
         else:
-            following = source
-        return (agent_state, reward_state, following, world), (rollout, rewards, logits)
+            following, others = source
+        return (agent_state, reward_state, following, world), (rollout, rewards, logits, others)
 
-    sources: PyTree = recorded
+    sources: PyTree = (recorded, alternatives)
     if recorded is None:
         keys = jax.random.split(key, num_updates)
         sources = jax.vmap(throw_ahead, in_axes=(0, None, None))(keys, agent.rollout_length, task.spec.num_actions)
     start = (*carried, lifetime.rollout, lifetime.world)
-    (agent_state, reward_state, last, world), (paid, rewards, logits) = (_loop if agent.grows else jax.lax.scan)(
-        live_one_update, start, sources
-    )
+    (agent_state, reward_state, last, world), (paid, rewards, logits, others) = (
+        _loop if agent.grows else jax.lax.scan
+    )(live_one_update, start, sources)
 
     last_logits = agent.logits(agent_state, last.observation[:-1])
     length = agent.rollout_length
@@ -108,6 +127,7 @@ def unroll_window(
         reward_state=reward_state,
         last=last,
         world=world,
+        alternatives=jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), others),
     )
 
 
@@ -129,22 +149,31 @@ def outer_loss(
     entropy_cost: jax.Array,
     key: jax.Array,
     recorded: Rollout | None = None,
+    alternatives: Alternatives | tuple[()] = (),
+    scales: Scales | None = None,
 ) -> tuple[jax.Array, tuple[Lifetime, WindowMetrics]]:
     """Returns L_out of one window, the lifetime after it, and metrics. The key is consumed.
 
         L_out = −Σ_{R_1..R_N} log pi(a)·(G − V) − c_ent·Σ_{R_1..R_N} H + c_v·½ Σ_{R_0..R_{N-1}} (V − G)²
+                + c_r·Σ_{R_0..R_{N-1}} r_in²
 
     G is the n-step extrinsic return to the window's end, bootstrapped with V_phi, running
     *through* episode ends and cut at the lifetime's end (`objective="episode"`: at episode
     ends too). A lifetime that ends inside R_N has its true returns there, so R_N joins the value
     loss. G − V and the value target are constants. With `advantage_trace` λ < 1, G − V becomes the
-    λ-weighted advantage of `returns.traced_advantages`.
+    λ-weighted advantage of `returns.traced_advantages`. With `all_actions` the first term becomes
+    that of `losses.all_actions_loss`. The cost c_r on rewards keeps them where arctan is not flat.
     """
-    window = unroll_window(parts, eta, lifetime, config.window, key, recorded)
+    scales = Scales.ones() if scales is None else scales
+    window = unroll_window(parts, eta, lifetime, config.window, key, recorded, config.all_actions, alternatives)
     rollouts, length = window.rollouts, parts.agent.rollout_length
+    rollouts = dataclasses.replace(rollouts, reward=rollouts.reward / scales.unit)
     num_paid = config.window * length  # rows of R_0..R_{N-1}
 
-    values, value_state = parts.value.unroll(phi, jax.lax.stop_gradient(lifetime.value_state), rollouts, num_paid)
+    value_state = jax.lax.stop_gradient(lifetime.value_state)
+    facts = see_facts(window, rollouts.reward, lifetime, scales) if parts.privilege is not None else ()
+    seen = dataclasses.replace(window.rollouts, hints=())
+    values, value_state = parts.value.unroll(phi, value_state, seen, num_paid, facts)
     goes_on = rollouts.lifetime_goes_on
     if config.objective == "episode":
         goes_on = goes_on * rollouts.episode_goes_on
@@ -155,15 +184,22 @@ def outer_loss(
     acted = slice(length, None)  # R_1..R_N, rows under theta_1..theta_N
     mask = rollouts.in_lifetime
     logits, acted_mask = window.logits[acted], mask[acted]
-    policy_loss = policy_gradient_loss(logits, rollouts.action[acted], advantages[acted], acted_mask)
+    weighed = advantages[acted] / scales.advantage
+    if config.all_actions:
+        expected = judge_actions(parts, config, phi, lifetime, window, facts, values, scales) / scales.advantage
+        policy_loss = all_actions_loss(logits, rollouts.action[acted], weighed, expected, acted_mask)
+    else:
+        policy_loss = policy_gradient_loss(logits, rollouts.action[acted], weighed, acted_mask)
     entropy_term = entropy_loss(logits, acted_mask)
 
     ended = 1.0 - window.last.lifetime_goes_on[-1]
     value_mask = mask * jnp.where(jnp.arange(mask.shape[0]) < num_paid, 1.0, ended)
     value_term = value_loss(values[:-1], returns, value_mask)
 
-    loss = policy_loss + entropy_cost * entropy_term + config.value_cost * value_term
-    new_extrinsic = jnp.sum(rollouts.reward[acted])
+    reward_term = jnp.sum(jnp.square(window.rewards) * mask[:num_paid])
+
+    loss = policy_loss + entropy_cost * entropy_term + config.value_cost * value_term + config.reward_cost * reward_term
+    new_extrinsic = jnp.sum(window.rollouts.reward[acted])
     new_episodes = jnp.sum((1.0 - rollouts.episode_goes_on[acted]) * acted_mask)
     following = Lifetime(
         slot=lifetime.slot,
@@ -184,9 +220,76 @@ def outer_loss(
         entropy=jnp.sum(entropy(logits) * acted_mask),
         intrinsic=jnp.sum(jnp.abs(window.rewards) * mask[:num_paid]),
         paid=jnp.sum(mask[:num_paid]),
-        value_error=jnp.sum(jnp.square(values[:-1] - returns) * value_mask),
+        value_error=jnp.sum(jnp.square(scales.unit * (values[:-1] - returns)) * value_mask),
         value_rows=jnp.sum(value_mask),
+        return_square=jnp.sum(jnp.square(scales.unit * returns[acted]) * acted_mask),
+        advantage_square=jnp.sum(jnp.square(scales.unit * advantages[acted]) * acted_mask),
         policy_loss=policy_loss,
         value_loss=value_term,
     )
     return loss, jax.lax.stop_gradient((following, metrics))
+
+
+def see_facts(window: Window, rewards: jax.Array, lifetime: Lifetime, scales: Scales) -> jax.Array:
+    """Returns what privileged phi is told before each step and after the last, f32[S+1, K+2]: constants.
+
+    The hints of the world; the mean entropy of the policy of that rollout; the mean return of an episode so far, in
+    the unit of `rewards` f32[S].
+    """
+    earned, ended = so_far(window, rewards, lifetime, scales)
+    length = window.last.action.shape[0]
+    of_rollout = jnp.mean(entropy(window.logits).reshape(-1, length), axis=1)
+    entropies = jnp.append(jnp.repeat(of_rollout, length), of_rollout[-1])
+    hints = jnp.concatenate([window.rollouts.hints, window.last.hints[-1:]])
+    facts = jnp.concatenate([hints, entropies[:, None], (earned / (1.0 + ended))[:, None]], axis=1)
+    return jax.lax.stop_gradient(facts)
+
+
+def so_far(window: Window, rewards: jax.Array, lifetime: Lifetime, scales: Scales) -> tuple[jax.Array, jax.Array]:
+    """Returns the reward collected and the episodes ended in this lifetime before each step and after the last,
+    f32[S+1] each."""
+    first = lifetime.rollout  # R_0, which the lifetime's sums hold already
+    ended = (1.0 - window.rollouts.episode_goes_on) * window.rollouts.in_lifetime
+    earned_before = (lifetime.extrinsic - jnp.sum(first.reward)) / scales.unit
+    ended_before = lifetime.episodes - jnp.sum((1.0 - first.episode_goes_on) * first.in_lifetime)
+    zero = jnp.zeros(1)
+    return (
+        earned_before + jnp.concatenate([zero, jnp.cumsum(rewards)]),
+        ended_before + jnp.concatenate([zero, jnp.cumsum(ended)]),
+    )
+
+
+def judge_actions(
+    parts: Parts,
+    config: OuterConfig,
+    phi: PyTree,
+    lifetime: Lifetime,
+    window: Window,
+    facts: jax.Array | tuple[()],
+    values: jax.Array,
+    scales: Scales,
+) -> jax.Array:
+    """Returns Q(s_t, a) − V(s_t) of every action at the steps of R_1..R_N, f32[N·T, A]: constants.
+
+        Q(s_t, a) = r(s_t, a) + d·V(after a)
+
+    r, the next state and whether something ends come from the task's own step, V from phi having consumed that step.
+    """
+    others, length = window.alternatives, parts.agent.rollout_length
+    assert isinstance(others, Alternatives)
+    acted = slice(length, None)
+    rollouts = dataclasses.replace(window.rollouts, hints=())
+    first, rest = (jax.tree.map(lambda x, part=part: x[part], rollouts) for part in (slice(length), acted))
+    _, state = parts.value.remember(phi, lifetime.value_state, first)  # before R_1
+    if not isinstance(facts, tuple):
+        earned, ended = so_far(window, rollouts.reward / scales.unit, lifetime, scales)
+        before_reward, before_ended = earned[acted][:-1, None], ended[acted][:-1, None]
+        mean = (before_reward + others.reward / scales.unit) / (1.0 + before_ended + 1.0 - others.episode_goes_on)
+        same = jnp.broadcast_to(facts[acted][:-1, None, -2:-1], (*mean.shape, 1))  # the policy's entropy
+        facts = jnp.concatenate([others.hints, same, mean[..., None]], axis=-1)
+    following = parts.value.foresee(phi, state, rest, others, facts)
+    goes_on = others.lifetime_goes_on
+    if config.objective == "episode":
+        goes_on = goes_on * others.episode_goes_on
+    q = others.reward / scales.unit + config.discount * goes_on * following
+    return jax.lax.stop_gradient(q - values[acted][:-1, None])

@@ -17,10 +17,12 @@ import jax.numpy as jnp
 from orexis.agents.actor_critic import ActorCritic
 from orexis.config import MetaConfig
 from orexis.meta.factored import FactoredActorCritic
+from orexis.meta.privilege import Privilege
+from orexis.meta.value import LifetimeValue
 from orexis.networks import egocentric, history
 from orexis.networks.egocentric import Lookup
 from orexis.networks.sight import DIRECT, Table
-from orexis.rewards.learned import LearnedReward, LifetimeValue
+from orexis.rewards.learned import LearnedReward
 from orexis.tasks.base import Task
 from orexis.tasks.tabled import Tabled, has_table
 from orexis.types import PyTree
@@ -36,6 +38,7 @@ class Parts:
     reward: LearnedReward
     value: LifetimeValue
     table: Table | None = None
+    privilege: Privilege | None = None  # None: phi sees what eta sees
 
     def prepare(self, eta: PyTree, phi: PyTree) -> tuple[PyTree, PyTree]:
         """Returns eta and phi in the form that `reward` and `value` unroll, differentiably: once an update."""
@@ -48,6 +51,11 @@ class Parts:
         )
 
 
+def count_facts(privilege: Privilege | None) -> int:
+    """Returns how many facts a step tells phi beside what eta sees: the world's and two more, see `outer.see_facts`."""
+    return 0 if privilege is None else privilege.size + 2
+
+
 def make_parts(task: Task, config: MetaConfig, engine: Literal["fast", "dense"]) -> Parts:
     """Returns the parts for `task`; `engine="dense"` always means the plain ones."""
     table = Table(task.observation_table()) if engine == "fast" and has_table(task) else None  # type: ignore[attr-defined]
@@ -57,11 +65,13 @@ def make_parts(task: Task, config: MetaConfig, engine: Literal["fast", "dense"])
     if table is not None and config.reward.view == "egocentric" and task.spec.agent_plane is not None:
         lookup = Lookup.of(table.observations, task.spec.agent_plane)
     tabulated = table is not None and not egocentric.replaces_planes(task.spec, config.reward)
+    privilege = Privilege.of(task) if config.outer.privileged_value else None
     return Parts(
         task=task if table is None else Tabled(task),
         agent=agent,
         window_agent=FactoredActorCritic(agent) if factored else agent,
         reward=LearnedReward(task.spec, config.reward, tabulated=tabulated, lookup=lookup),
-        value=LifetimeValue(task.spec, config.reward, tabulated=tabulated, lookup=lookup),
+        value=LifetimeValue(task.spec, config.reward, tabulated, lookup, count_facts(privilege)),
         table=table,
+        privilege=privilege,
     )

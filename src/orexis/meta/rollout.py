@@ -8,8 +8,9 @@ import jax.numpy as jnp
 from orexis.agents.base import Agent
 from orexis.agents.sampling import draw_noise
 from orexis.losses import entropy
+from orexis.meta.privilege import Privilege
 from orexis.tasks.base import Task, step_world
-from orexis.types import PyTree, Rollout, Steps, World, record
+from orexis.types import Alternatives, PyTree, Rollout, Steps, World, record
 
 
 @record
@@ -41,13 +42,29 @@ def collect(
 
 
 def play(
-    task: Task, agent: Agent, agent_state: PyTree, world: World, dice: Dice
+    task: Task,
+    agent: Agent,
+    agent_state: PyTree,
+    world: World,
+    dice: Dice,
+    privilege: Privilege | None = None,
+    all_actions: bool = False,
 ) -> tuple[PyTree, World, Rollout, Steps]:
     """Returns the agent and the world after T steps, and what happened.
 
     The agent's state changes only if it has a memory; parameters learn elsewhere. Everything
-    returned is a constant for the meta-gradient.
+    returned is a constant for the meta-gradient. With `privilege` the rollout has its hints; with `all_actions` the
+    steps have what each action would have brought.
     """
+
+    def hint(world: World) -> jax.Array | tuple[()]:
+        return () if privilege is None else privilege.see(world)
+
+    def try_action(action: jax.Array, key_world: jax.Array, world: World) -> Alternatives:
+        following, arrival = step_world(task, key_world, world, action)
+        goes_on = jnp.where(arrival.episode_ended, 0.0, 1.0)
+        return Alternatives(arrival.observation, arrival.reward, goes_on, following.alive, hint(following))
+
     agent_state = jax.lax.stop_gradient(agent_state)
 
     def take_step(carry: tuple[PyTree, World], chance: tuple[jax.Array, jax.Array]):
@@ -57,6 +74,8 @@ def play(
         action, value, logits, agent_state = agent.act(agent_state, observation, world.last, acting)
         following, arrival = step_world(task, key_world, world, action)
         goes_on = jnp.where(arrival.episode_ended, 0.0, 1.0)
+        actions = jnp.arange(task.spec.num_actions, dtype=jnp.int32)
+        others = jax.vmap(try_action, in_axes=(0, None, None))(actions, key_world, world) if all_actions else ()
         row = (
             observation,
             arrival.observation,
@@ -66,16 +85,18 @@ def play(
             following.alive,
             world.alive,
             value,
+            hint(world),
             Steps(
                 episode=world.episode,
                 entropy=entropy(logits),
                 outcome=jnp.where(arrival.episode_ended, arrival.outcome, -1),
+                alternatives=others,
             ),
         )
         return (agent_state, following), row
 
     (agent_state, world), rows = jax.lax.scan(take_step, (agent_state, world), (dice.acting[:-1], dice.world))
-    observation, arrival, action, reward, episode_goes_on, lifetime_goes_on, in_lifetime, value, steps = rows
+    observation, arrival, action, reward, episode_goes_on, lifetime_goes_on, in_lifetime, value, hints, steps = rows
     last_observation = task.observe(world.params, world.state)
     _, bootstrap, _, _ = agent.act(agent_state, last_observation, world.last, dice.acting[-1])
     rollout = Rollout(
@@ -87,5 +108,6 @@ def play(
         lifetime_goes_on=lifetime_goes_on,
         in_lifetime=in_lifetime,
         value=jnp.concatenate([value, bootstrap[None]]),
+        hints=() if privilege is None else jnp.concatenate([hints, privilege.see(world)[None]]),
     )
     return agent_state, world, jax.lax.stop_gradient(rollout), steps

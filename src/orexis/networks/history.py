@@ -119,7 +119,8 @@ def tabulate(params: HistoryParams, observations: jax.Array, config: HistoryNetC
     features = jax.nn.relu(times(conv_flat(params["conv"], observations), hidden["w"]) + hidden["b"])
     rows = times(features, seen) + core["b"]
     recurrent = {"wh": core["wh"]} if config.history == "lstm" else {}
-    return {"core": {"inputs": jnp.concatenate([rows, told]), **recurrent}, "head": params["head"]}
+    beyond = {name: layer for name, layer in params.items() if name not in ("conv", "hidden", "core")}
+    return {"core": {"inputs": jnp.concatenate([rows, told]), **recurrent}, **beyond}
 
 
 def unroll_tabulated(

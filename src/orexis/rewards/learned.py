@@ -1,4 +1,4 @@
-"""The learned intrinsic reward r_eta and its companion, the lifetime value function V_phi."""
+"""The learned intrinsic reward r_eta."""
 
 import dataclasses
 
@@ -38,43 +38,3 @@ class LearnedReward:
         unroll = history.unroll_tabulated if self.tabulated else history.unroll
         hidden, state = unroll(params, state, rollout, self.spec, self.config, self.lookup)
         return jnp.arctan(history.head(params, hidden)), state
-
-
-@dataclasses.dataclass(frozen=True)
-class LifetimeValue:
-    """V_phi before each step: the extrinsic return still to come in this lifetime. Takes the reward's inputs."""
-
-    spec: TaskSpec
-    config: HistoryNetConfig
-    tabulated: bool = False
-    lookup: Lookup | None = None
-
-    def __post_init__(self) -> None:
-        egocentric.check_view(self.spec, self.config)
-
-    def init(self, key: jax.Array) -> HistoryParams:
-        return history.init(key, self.spec, self.remembering)
-
-    def begin(self) -> LstmState:
-        return history.begin(self.remembering)
-
-    def unroll(
-        self, params: HistoryParams, state: LstmState, rollouts: Rollout, num_carried: int
-    ) -> tuple[jax.Array, LstmState]:
-        """Returns V before each of S consecutive steps and after the last, f32[S+1], and the state after
-        `num_carried` of them.
-
-        V before step t is the head on the state after step t−1; each step is consumed once.
-        """
-        unroll = history.unroll_tabulated if self.tabulated else history.unroll
-        first = jax.tree.map(lambda x: x[:num_carried], rollouts)
-        rest = jax.tree.map(lambda x: x[num_carried:], rollouts)
-        hidden_first, carried = unroll(params, state, first, self.spec, self.remembering, self.lookup)
-        hidden_rest, _ = unroll(params, carried, rest, self.spec, self.remembering, self.lookup)
-        hidden = jnp.concatenate([state.hidden[None], hidden_first, hidden_rest])
-        return history.head(params, hidden), carried
-
-    @property
-    def remembering(self) -> HistoryNetConfig:
-        """The network's settings: the reward's, but always with a memory."""
-        return dataclasses.replace(self.config, history="lstm")  # the ablation is of the reward alone

@@ -25,6 +25,8 @@ class Task(Protocol):
     - `optimum() -> float`, the best expected return of an episode for an agent that knows the params.
     - `sketch(params, state, reveal=False) -> str[H, W]`, a sign for each cell, for people: `#` walls, `.` free,
       `@` the agent; with `reveal` also what the agent cannot see. Called with concrete arrays, outside JAX.
+    - `hints(params, state) -> f32[K]`, of order one: hidden facts that tell how much is still to be had, for the
+      lifetime value alone while it is trained, see `orexis.meta.privilege`. Without it, that is told the params.
     - `moves`, i32[M, 2], if actions are steps in a grid and `step` understands M of them: what the wrappers of
       `orexis.tasks.actions` need.
     - `teacher(scale) -> RewardSource`, a hand-made reward for the evaluation source `teacher`: what an agent can get

@@ -122,6 +122,12 @@ class EmptyRooms:
         numbers = np.cumsum(~grid.walls.ravel()) - 1  # of the free cells
         return jnp.asarray(numbers, jnp.int32)[state.position[0] * grid.width + state.position[1]]
 
+    def hints(self, params: RoomsParams, state: RoomsState) -> jax.Array:
+        """Returns f32[5]: where the goal is, where the agent is, and how far apart they are, in widths of the map."""
+        size = jnp.array([self.map.height, self.map.width], jnp.float32)
+        goal, position = params.goal / size, state.position / size
+        return jnp.concatenate([goal, position, jnp.sum(jnp.abs(goal - position), keepdims=True)])
+
     def outcome(self, params: RoomsParams, state: RoomsState) -> jax.Array:
         return jnp.where(is_at(state.position, params.goal), 0, -1)
 

@@ -120,6 +120,12 @@ class KeyBox:
             planes.append(jnp.asarray(self.walls, planes[0].dtype))
         return jnp.stack(planes, axis=-1)
 
+    def hints(self, params: KeyBoxParams, state: KeyBoxState) -> jax.Array:
+        """Returns f32[8]: what the boxes are worth, how far the key and each box are, in widths, and if it is held."""
+        places = jnp.concatenate([state.key[None], state.boxes])
+        away = jnp.sum(jnp.abs(places - state.position), axis=1) / self.walls.shape[1]
+        return jnp.concatenate([params.rewards, away, state.has_key.astype(jnp.float32)[None]])
+
     def outcome(self, params: KeyBoxParams, state: KeyBoxState) -> jax.Array:
         del params
         return state.opened
