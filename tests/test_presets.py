@@ -1,6 +1,7 @@
 import pytest
 
-from orexis.presets import TUNED, check_task_name, preset
+from orexis.config import OuterConfig
+from orexis.presets import ANY_TASK, PAPER_TASKS, TUNED, check_task_name, preset
 from orexis.tasks.registry import TASKS, make_task
 
 PAPER = {  # appendix B.1: time limit, episodes, T, entropy, optimiser, learning rate
@@ -10,29 +11,40 @@ PAPER = {  # appendix B.1: time limit, episodes, T, entropy, optimiser, learning
     "nonstationary-abc": (10, 1000, 4, 0.05, "sgd", 0.1),
 }
 
-OUR_LEARNING_RATE = {"empty-rooms": 0.01}  # the paper's lets the critic diverge: implementation_notes.md, section 7
-
 
 @pytest.mark.parametrize("name", PAPER)
-def test_each_domain_has_the_settings_of_the_papers_table(name: str):
-    spec, meta = make_task(name).spec, preset(name)
+def test_the_papers_recipe_has_the_settings_of_its_table_and_none_of_ours(name: str):
+    spec, meta = make_task(name).spec, preset(name, "paper")
     agent = meta.agent
     found = (spec.time_limit, spec.episodes_per_lifetime, agent.rollout_length, agent.entropy_cost)
-    *paper, learning_rate = PAPER[name]
-    assert [*found, agent.optimizer] == paper
-    assert agent.learning_rate == OUR_LEARNING_RATE.get(name, learning_rate)
+    assert (*found, agent.optimizer, agent.learning_rate) == PAPER[name]
     assert (meta.outer.window, agent.discount, meta.outer.discount, meta.lifetimes) == (5, 0.9, 0.99, 64)
     assert (agent.net.num_filters, agent.net.num_hidden) == (16, 64)
     assert (meta.reward.num_filters, meta.reward.num_hidden, meta.reward.num_units) == (16, 64, 64)
     assert meta.outer.value_learning_rate == 0.001
+    rate = meta.outer.reward_learning_rate
+    assert rate.start == rate.end == 0.001
+    outer, plain = meta.outer, OuterConfig()
+    ours = ("privileged_value", "reward_cost", "gradient_clip", "entropy_level", "normalize", "all_actions")
+    assert all(getattr(outer, field) == getattr(plain, field) for field in ours)
+    assert (agent.gradient_clip, outer.advantage_trace, meta.reward.view) == (None, 1.0, "planes")
+
+
+def test_the_paper_has_no_recipe_for_other_tasks_and_there_are_two_recipes():
+    assert PAPER_TASKS == tuple(PAPER)
+    with pytest.raises(ValueError, match="the paper has no settings for bandit"):
+        preset("bandit", "paper")
+    with pytest.raises(ValueError, match="recipes are tuned and paper, not 'best'"):
+        preset("random-abc", "best")
 
 
 def test_every_task_has_a_preset_and_the_reverse():
     assert set(TUNED) == set(TASKS)
 
 
-def test_a_task_of_ones_own_starts_from_random_abc():
-    assert preset("my_module:Mine") == preset("random-abc")
+def test_a_task_of_ones_own_has_settings_that_know_no_scale_of_rewards():
+    assert preset("my_module:Mine") == ANY_TASK
+    assert ANY_TASK.outer.normalize
 
 
 @pytest.mark.parametrize("name", ["", "abc", "a:b:c", "../x:Y", "module:", ":Class", "mod ule:Class"])

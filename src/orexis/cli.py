@@ -49,6 +49,8 @@ class Train:
     """dense: nothing is factored or tabulated, for debugging."""
     deterministic: bool = RunConfig.deterministic
     """The same bits on 1, 2 or 4 devices or processes, not only the same to rounding; may be slower."""
+    recipe: Literal["tuned", "paper"] = "tuned"
+    """Where the settings below begin: ours, or the paper's algorithm and table to the letter."""
     lifetimes: int = MetaConfig.lifetimes
     """Lifetimes in parallel."""
     history: Literal["lstm", "none"] | None = None
@@ -62,9 +64,12 @@ class Train:
     outer: OuterConfig = dataclasses.field(default_factory=OuterConfig)
 
     @classmethod
-    def for_task(cls, task: str) -> "Train":
-        """Returns the command with the preset of `task` as its defaults."""
-        meta = preset(task)
+    def for_task(cls, task: str, recipe: str = "tuned") -> "Train":
+        """Returns the command with the preset of `task` as its defaults. Raises UsageError if there is none."""
+        try:
+            meta = preset(task, recipe)
+        except ValueError as error:
+            raise UsageError(f"--recipe {recipe}: {error}") from error
         return cls(
             task,
             lifetimes=meta.lifetimes,
@@ -98,6 +103,7 @@ class Train:
                 checkpoint_every=self.checkpoint_every,
                 engine=self.engine,
                 deterministic=self.deterministic,
+                recipe=self.recipe,
                 meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
             )
         except ValueError as error:
@@ -479,7 +485,7 @@ def _parse(arguments: list[str]):
     command = COMMANDS[name]
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
-        default = Train.for_task(rest[0])
+        default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned")
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -488,6 +494,16 @@ def _parse(arguments: list[str]):
         if stop.code in (None, OK):
             raise
         raise UsageError(f"{_first_sentence(complaint.getvalue())}; see orexis {name} --help") from None
+
+
+def _option(arguments: list[str], name: str) -> str | None:
+    """Returns what follows the option `name`, as `--name value` or `--name=value`; None if it is not there."""
+    for argument, following in zip(arguments, [*arguments[1:], None], strict=True):
+        if argument == name:
+            return following
+        if argument.startswith(f"{name}="):
+            return argument.removeprefix(f"{name}=")
+    return None
 
 
 def _first_sentence(box: str) -> str:

@@ -267,6 +267,7 @@ class RunConfig:
     log_every: int = 10  # updates a row of metrics.csv
     engine: Literal["fast", "dense"] = "fast"  # 'dense': nothing factored or tabulated, for debugging
     deterministic: bool = _new(False)  # on any devices the same bits
+    recipe: Literal["tuned", "paper"] = _new("tuned")  # whose settings `meta` began with
     episodes: int | None = _new(None)  # of a lifetime, if other than the task's own
     validate_every: int | None = _new(None)  # updates; None: the averaged reward is not validated, no `best/`
     validation_lifetimes: int = _new(32)
@@ -276,10 +277,11 @@ class RunConfig:
         _positive(self, "updates", "checkpoint_every", "log_every", "episodes", "validate_every")
         _positive(self, "validation_lifetimes")
         _one_of(self, "engine", "fast", "dense")
+        _one_of(self, "recipe", "tuned", "paper")
         _require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
 
 
-HARMLESS = ("updates", "checkpoint_every")
+HARMLESS = ("updates", "checkpoint_every", "recipe")
 """Fields of `RunConfig` that may change when a run is resumed: what is learned does not depend on them."""
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import optax
 
 from orexis.agents.actor_critic import ActorCriticState, make_optimizer
-from orexis.config import MetaConfig
+from orexis.config import MetaConfig, OuterConfig
 from orexis.meta.lifetime import begin_lifetime, window_key
 from orexis.meta.parts import Parts, make_parts
 from orexis.meta.rollout import collect
@@ -102,8 +102,12 @@ class Naive:
     def __post_init__(self) -> None:
         if self.config.reward.history != "lstm" or self.config.outer.objective != "lifetime":
             raise ValueError("the reference is of the paper's main algorithm: an LSTM and the lifetime objective")
-        if self.config.reward.view != "planes":
-            raise ValueError("the reference is of the paper's main algorithm: it sees planes")
+        outer, plain = self.config.outer, OuterConfig()
+        ours = ("privileged_value", "reward_cost", "entropy_level", "normalize", "all_actions")
+        extra = [field for field in ours if getattr(outer, field) != getattr(plain, field)]
+        extra += ["view"] if self.config.reward.view != "planes" else []
+        if extra:
+            raise ValueError(f"the reference is of the paper's main algorithm: it does not know {', '.join(extra)}")
 
     @functools.cached_property
     def parts(self) -> Parts:
