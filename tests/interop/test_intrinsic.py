@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from orexis.config import HistoryNetConfig
 from orexis.interop import IntrinsicReward, NumpyReward, VectorIntrinsicReward
 from orexis.interop.environments import OrexisEnv
+from orexis.interop.paying import image_of
 from orexis.interop.vector import OrexisVectorEnv
 from orexis.tasks.abc import RandomABC
 from orexis.zoo.artefact import Artefact
@@ -22,29 +23,35 @@ NUM = 3
 ACTIONS = np.random.default_rng(1).integers(0, 4, (70, NUM))
 
 
-def small_reward(sees_action: bool = True) -> NumpyReward:
+def small_reward(sees_action: bool = True, view: str = "planes") -> NumpyReward:
     """Returns a random reward for Random ABC."""
-    network = HistoryNetConfig(sees_action=sees_action, num_filters=2, num_hidden=5, num_units=4)
+    network = HistoryNetConfig(sees_action=sees_action, view=view, num_filters=2, num_hidden=5, num_units=4)
     return NumpyReward(Artefact("random-abc", TASK.spec, network, random_params(TASK.spec, network), {}))
 
 
 REWARD = small_reward()
+REWARDS = {"planes": REWARD, "egocentric": small_reward(view="egocentric")}
 
 
-def live_alone(seed: int, actions: np.ndarray, form: str = "array") -> list[tuple[float, float, bool]]:
+def live_alone(
+    seed: int, actions: np.ndarray, form: str = "array", view: str = "planes"
+) -> list[tuple[float, float, bool]]:
     """Returns what the reward pays by hand in one environment: (extrinsic, intrinsic, lifetime ended) of each step."""
-    env, reward = OrexisEnv(TASK, observation=form), REWARD.newborn()
-    env.reset(seed=seed)
+    env, reward = OrexisEnv(TASK, observation=form), REWARDS[view].newborn()
+    acted_on = np.array(image_of(env.reset(seed=seed)[0]))
     reward.begin(1)
     rows = []
     for action in actions:
         seen, extrinsic, terminated, truncated, info = env.step(action)
         over = terminated or truncated
-        arrival = seen if form == "array" else seen["image"]
-        paid = reward.step(arrival[None], np.array([action]), np.array([extrinsic]), np.array([over]))
+        arrival = np.array(seen if form == "array" else seen["image"])
+        told = (np.array([action]), np.array([extrinsic]), np.array([over]))
+        paid = reward.step(arrival[None], *told, observation=acted_on[None])
         rows.append((extrinsic, float(paid[0]), info["lifetime_ended"]))
+        acted_on = arrival
         if over:
-            _, info = env.reset()
+            seen, info = env.reset()
+            acted_on = np.array(image_of(seen))
             if info["new_lifetime"]:
                 reward.begin(1)
     assert any(ended for *_, ended in rows)
@@ -55,10 +62,12 @@ def live_alone(seed: int, actions: np.ndarray, form: str = "array") -> list[tupl
     ("mode", "of_extrinsic", "of_intrinsic"), [("intrinsic", 0, 3), ("sum", 1, 3), ("extrinsic", 1, 0)]
 )
 @pytest.mark.parametrize("form", ["array", "dict"])
-def test_an_environment_pays_what_the_reward_pays_by_hand(mode, of_extrinsic, of_intrinsic, form):
-    env = IntrinsicReward(OrexisEnv(TASK, observation=form), REWARD, mode=mode, coefficient=3.0)
+@pytest.mark.parametrize("view", REWARDS)
+def test_an_environment_pays_what_the_reward_pays_by_hand(mode, of_extrinsic, of_intrinsic, form, view):
+    env = IntrinsicReward(OrexisEnv(TASK, observation=form), REWARDS[view], mode=mode, coefficient=3.0)
     env.reset(seed=5)
-    for action, (extrinsic, intrinsic, _) in zip(ACTIONS[:, 0], live_alone(5, ACTIONS[:, 0], form), strict=True):
+    alone = live_alone(5, ACTIONS[:, 0], form, view)
+    for action, (extrinsic, intrinsic, _) in zip(ACTIONS[:, 0], alone, strict=True):
         _, paid, terminated, truncated, info = env.step(action)
         assert isinstance(paid, float)
         assert paid == pytest.approx(of_extrinsic * extrinsic + of_intrinsic * intrinsic, abs=1e-6)
@@ -68,8 +77,8 @@ def test_an_environment_pays_what_the_reward_pays_by_hand(mode, of_extrinsic, of
             env.reset()
 
 
-def make_sync(autoreset_mode: AutoresetMode, form: str = "array") -> SyncVectorEnv:
-    return SyncVectorEnv([lambda: OrexisEnv(TASK, observation=form)] * NUM, autoreset_mode=autoreset_mode)
+def make_sync(autoreset_mode: AutoresetMode, form: str = "array", copy: bool = True) -> SyncVectorEnv:
+    return SyncVectorEnv([lambda: OrexisEnv(TASK, observation=form)] * NUM, copy, autoreset_mode=autoreset_mode)
 
 
 VECTORS = {
@@ -79,15 +88,17 @@ VECTORS = {
     "sync, same step, dict": lambda: make_sync(AutoresetMode.SAME_STEP, "dict"),
     "sync, next step": lambda: make_sync(AutoresetMode.NEXT_STEP),
     "sync, next step, dict": lambda: make_sync(AutoresetMode.NEXT_STEP, "dict"),
+    "sync, next step, written over": lambda: make_sync(AutoresetMode.NEXT_STEP, copy=False),
     "sync, by hand": lambda: make_sync(AutoresetMode.DISABLED),
 }
 
 
 @pytest.mark.parametrize("kind", VECTORS)
-def test_every_environment_of_a_vector_is_paid_as_it_would_be_alone(kind):
-    envs = VectorIntrinsicReward(VECTORS[kind](), REWARD, mode="sum", coefficient=0.5)
+@pytest.mark.parametrize("view", REWARDS)
+def test_every_environment_of_a_vector_is_paid_as_it_would_be_alone(kind, view):
+    envs = VectorIntrinsicReward(VECTORS[kind](), REWARDS[view], mode="sum", coefficient=0.5)
     envs.reset(seed=11)
-    expected = [live_alone(11 + i, ACTIONS[:, i]) for i in range(NUM)]
+    expected = [live_alone(11 + i, ACTIONS[:, i], view=view) for i in range(NUM)]
     taken = np.zeros(NUM, int)  # steps of each environment; a reset that takes a step is none
     while taken.max() < len(ACTIONS):
         actions = ACTIONS[taken, np.arange(NUM)]

@@ -1,5 +1,6 @@
 """The reward in plain NumPy pays what the reward in JAX pays, over whole lifetimes, and needs no JAX."""
 
+import dataclasses
 import subprocess
 import sys
 import tracemalloc
@@ -9,18 +10,32 @@ import numpy as np
 import pytest
 
 import orexis
-from orexis.config import HistoryNetConfig
+from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.interop.numpy_reward import NumpyReward, load_reward
 from orexis.rewards.learned import LearnedReward
 from orexis.types import Rollout
 from orexis.zoo.artefact import Artefact, DamagedError
-from tests.zoo.rewards import NETWORK, SPEC, random_params, write_reward
+from tests.zoo.rewards import ALONE, GRID, NETWORK, SPEC, random_params, write_reward
 
 NUM_STEPS, NUM_ENVS = 400, 3
 
 
-def make_reward(network: HistoryNetConfig = NETWORK) -> NumpyReward:
-    return NumpyReward(Artefact("bandit", SPEC, network, random_params(SPEC, network), {}))
+def make_reward(network: HistoryNetConfig = NETWORK, spec: TaskSpec = SPEC) -> NumpyReward:
+    return NumpyReward(Artefact("bandit", spec, network, random_params(spec, network), {}))
+
+
+def random_walk(spec: TaskSpec, seed: int = 0) -> dict[str, np.ndarray]:
+    """Returns a history in which agents go to random neighbouring cells or stay, with what they acted on."""
+    rng = np.random.default_rng(seed)
+    height, width, _ = spec.observation_shape
+    told = random_history(seed)
+    images = (rng.random((NUM_STEPS + 1, NUM_ENVS, *spec.observation_shape)) < 0.2).astype(np.float32)
+    images[..., spec.agent_plane] = 0.0
+    place = np.zeros((NUM_ENVS, 2), int)
+    for t in range(NUM_STEPS + 1):
+        place = np.clip(place + rng.integers(-1, 2, place.shape), 0, (height - 1, width - 1))
+        images[t, np.arange(NUM_ENVS), place[:, 0], place[:, 1], spec.agent_plane] = 1.0
+    return {**told, "arrival": images[1:], "observation": images[:-1]}
 
 
 def random_history(seed: int = 0) -> dict[str, np.ndarray]:
@@ -39,11 +54,11 @@ def pay(reward: NumpyReward, history: dict[str, np.ndarray]) -> np.ndarray:
     return np.stack([reward.step(**{name: x[t] for name, x in history.items()}) for t in range(NUM_STEPS)])
 
 
-def pay_in_jax(network: HistoryNetConfig, history: dict[str, np.ndarray]) -> np.ndarray:
-    source, params = LearnedReward(SPEC, network), random_params(SPEC, network)
+def pay_in_jax(network: HistoryNetConfig, history: dict[str, np.ndarray], spec: TaskSpec = SPEC) -> np.ndarray:
+    source, params = LearnedReward(spec, network), random_params(spec, network)
     unused = np.zeros((NUM_STEPS, NUM_ENVS), np.float32)
     rollouts = Rollout(
-        observation=unused,
+        observation=history.get("observation", unused),
         arrival=history["arrival"],
         action=history["action"],
         reward=history["reward"],
@@ -71,6 +86,36 @@ def test_it_pays_what_jax_pays(history, sees_action):
     assert ours.shape == (NUM_STEPS, NUM_ENVS)
     assert expected.std() > 0.1
     np.testing.assert_allclose(ours, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", [GRID, ALONE], ids=["things", "alone"])
+@pytest.mark.parametrize("history", ["lstm", "none"])
+@pytest.mark.parametrize("sees_action", [True, False])
+def test_with_the_egocentric_view_a_folder_pays_what_jax_pays(tmp_path, spec: TaskSpec, history, sees_action):
+    network = dataclasses.replace(NETWORK, view="egocentric", history=history, sees_action=sees_action)
+    told = random_walk(spec)
+    reward = load_reward(write_reward(tmp_path / "reward", network=network, spec=spec))
+    reward.begin(NUM_ENVS)
+    ours, expected = pay(reward, told), pay_in_jax(network, told, spec)
+    assert expected.std() > 0.05
+    np.testing.assert_allclose(ours, expected, atol=1e-5)
+    stood = pay_in_jax(network, {**told, "observation": told["arrival"]}, spec)
+    assert np.abs(stood - expected).max() > 0.01  # what was acted on matters
+
+
+@pytest.mark.parametrize("spec", [GRID, ALONE], ids=["things", "alone"])
+def test_with_the_egocentric_view_it_asks_for_what_was_acted_on(spec: TaskSpec):
+    reward = make_reward(dataclasses.replace(NETWORK, view="egocentric"), spec)
+    reward.begin(NUM_ENVS)
+    step = {name: x[0] for name, x in random_walk(spec).items()}
+    shape = (NUM_ENVS, *spec.observation_shape)
+    for given, complaint in (
+        ({}, "this reward sees from the agent: it needs the observation acted on"),
+        ({"observation": np.zeros((1, *spec.observation_shape))}, f"observation must have shape {shape}, not "),
+    ):
+        told = {name: x for name, x in step.items() if name != "observation"}
+        with pytest.raises(ValueError, match=complaint.replace("(", r"\(").replace(")", r"\)")):
+            reward.step(**told, **given)
 
 
 @pytest.mark.parametrize("name", ["arrival", "action", "reward", "done"])
@@ -205,15 +250,17 @@ def test_it_is_loaded_from_a_reward_folder_or_a_run_folder(tmp_path):
         load_reward(tmp_path / "run")
 
 
-def test_it_needs_no_jax(tmp_path):
-    write_reward(tmp_path)
+@pytest.mark.parametrize("view", ["planes", "egocentric"])
+def test_it_needs_no_jax(tmp_path, view: str):
+    write_reward(tmp_path, network=dataclasses.replace(NETWORK, view=view), spec=GRID)
     code = f"""
 import sys
 import numpy as np
 import orexis
 reward = orexis.load_reward({str(tmp_path)!r})
 reward.begin(2)
-print(reward.step(np.ones((2, 3, 4, 2)), np.array([0, 2]), np.array([0.5, 0.0]), np.array([False, True])))
+told = (np.array([0, 2]), np.array([0.5, 0.0]), np.array([False, True]))
+print(reward.step(np.ones((2, 3, 4, 2)), *told, observation=np.ones((2, 3, 4, 2))))
 assert not [name for name in sys.modules if name.split(".")[0] in ("jax", "jaxlib")]
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

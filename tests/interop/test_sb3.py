@@ -13,7 +13,7 @@ import pytest
 
 from orexis.interop.environments import OrexisEnv
 from tests.interop import vec_env_stand_in
-from tests.interop.test_intrinsic import ACTIONS, NUM, REWARD, TASK, live_alone, small_reward
+from tests.interop.test_intrinsic import ACTIONS, NUM, REWARD, REWARDS, TASK, live_alone, small_reward
 
 INSTALLED = importlib.util.find_spec("stable_baselines3") is not None
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -39,11 +39,12 @@ def make(vec_env, reward=REWARD, actions: str = "normal", **options):
     return vec_env.VecIntrinsicReward(venv, reward, **options)
 
 
-def test_every_environment_is_paid_as_it_would_be_alone(vec_env):
-    env = make(vec_env, mode="sum", coefficient=2.0)
+@pytest.mark.parametrize("view", REWARDS)
+def test_every_environment_is_paid_as_it_would_be_alone(vec_env, view: str):
+    env = make(vec_env, REWARDS[view], mode="sum", coefficient=2.0)
     env.seed(11)
     env.reset()
-    expected = [live_alone(11 + i, ACTIONS[:, i]) for i in range(NUM)]
+    expected = [live_alone(11 + i, ACTIONS[:, i], view=view) for i in range(NUM)]
     for t, actions in enumerate(ACTIONS):
         _, paid, _, infos = env.step(actions)
         for i in range(NUM):

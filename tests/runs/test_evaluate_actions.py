@@ -20,9 +20,11 @@ from orexis.tasks.actions import with_actions
 from tests.runs.tiny import TINY_META
 
 
-def write_reward(folder: Path, sees_action: bool, task: str = "random-abc") -> str:
-    network = dataclasses.replace(TINY_META.reward, sees_action=sees_action)
-    spec = RandomABC().spec
+def write_reward(
+    folder: Path, sees_action: bool, task: str = "random-abc", view: str = "planes", agent_plane: int = 0
+) -> str:
+    network = dataclasses.replace(TINY_META.reward, sees_action=sees_action, view=view)
+    spec = dataclasses.replace(RandomABC().spec, agent_plane=agent_plane)
     params = LearnedReward(spec, network).init(jax.random.key(0))
     config = to_json(RunConfig(task=task, meta=dataclasses.replace(TINY_META, reward=network)))
     write_artefact(folder, task, spec, network, params, {"config": config})
@@ -39,13 +41,26 @@ def test_a_reward_that_sees_the_action_is_refused_where_actions_mean_something_e
     assert "use a reward that does not see the action" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("view", ["planes", "egocentric"])
 @pytest.mark.parametrize(("actions", "num_actions"), [("normal", 4), ("permuted", 4), ("extended", 8)])
-def test_a_reward_that_does_not_see_the_action_serves_every_action_space(tmp_path, actions, num_actions):
-    name = write_reward(tmp_path / "reward", sees_action=False)
+def test_a_reward_that_does_not_see_the_action_serves_every_action_space(tmp_path, view, actions, num_actions):
+    name = write_reward(tmp_path / "reward", sees_action=False, view=view)
     source = make_source(
         name, Setting("random-abc", with_actions(RandomABC(), actions), TINY_META.agent, actions=actions)
     )
     assert source.agent.spec.num_actions == num_actions
+
+
+def test_agents_with_diagonals_live_under_an_egocentric_reward(tmp_path):
+    name = write_reward(tmp_path / "reward", sees_action=False, view="egocentric")
+    (table,) = evaluate([name], "random-abc", num_lifetimes=2, actions="extended")
+    assert abs(table.intrinsic).max() > 0.0
+
+
+def test_an_egocentric_reward_needs_the_agent_in_its_plane(tmp_path):
+    name = write_reward(tmp_path / "reward", sees_action=False, view="egocentric", agent_plane=2)
+    with pytest.raises(UsageError, match="sees from the agent in plane 2, the task has it in 0"):
+        make_source(name, Setting("random-abc", RandomABC(), TINY_META.agent))
 
 
 def test_agents_live_with_diagonals():

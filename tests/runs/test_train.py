@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from orexis.config import from_json
+from orexis.config import HistoryNetConfig, from_json
 from orexis.meta.engine import AT_ONCE
 from orexis.runs import checkpoint, loop
 from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED, BadDataError, UsageError
@@ -340,3 +340,12 @@ def test_a_task_that_breaks_its_contract_is_refused_before_anything_is_compiled(
 
 class NotATask:
     spec = None
+
+
+def test_a_task_that_names_no_agents_plane_is_refused_before_anything_is_compiled():
+    meta = dataclasses.replace(TINY.meta, reward=HistoryNetConfig(view="egocentric"))
+    with pytest.raises(
+        UsageError, match="task bandit cannot be used: the egocentric view needs to know where the agent"
+    ):
+        MAKE_ENGINE(dataclasses.replace(TINY, meta=meta))
+    MAKE_ENGINE(dataclasses.replace(TINY, task="key-box", meta=meta))

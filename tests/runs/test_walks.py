@@ -17,9 +17,9 @@ from orexis.zoo.artefact import Artefact, expected_shapes
 TASK = RandomABC()
 
 
-def random_reward(history: str = "lstm") -> NumpyReward:
+def random_reward(history: str = "lstm", view: str = "planes") -> NumpyReward:
     """Returns a small reward with random weights."""
-    network = HistoryNetConfig(history=history, num_filters=2, num_hidden=5, num_units=4)
+    network = HistoryNetConfig(history=history, view=view, num_filters=2, num_hidden=5, num_units=4)
     rng = np.random.default_rng(3)
     params = {
         layer: {leaf: rng.normal(0, 0.7, shape).astype(np.float32) for leaf, shape in leaves.items()}
@@ -36,12 +36,15 @@ def live(reward: NumpyReward, paths: list[tuple[int, ...]]) -> float:
     total = 0.0
     for episode, path in enumerate(paths):
         state = TASK.reset(key, params, jnp.int32(episode))
+        acted_on = np.asarray(TASK.observe(params, state))
         total = 0.0
         for step, action in enumerate(path):
             state, extrinsic, done = TASK.step(key, params, state, jnp.int32(action))
             assert bool(done) == (step == len(path) - 1)
             arrival = np.asarray(TASK.observe(params, state))
-            total += float(reward.step(arrival[None], [action], [float(extrinsic)], [bool(done)])[0])
+            told = ([action], [float(extrinsic)], [bool(done)])
+            total += float(reward.step(arrival[None], *told, observation=acted_on[None])[0])
+            acted_on = arrival
     return total
 
 
@@ -58,10 +61,11 @@ def test_a_straight_line_is_the_only_path():
     np.testing.assert_array_equal(shortest_paths((0, 0), (0, 3)), [[3, 3, 3]])
 
 
+@pytest.mark.parametrize("view", ["planes", "egocentric"])
 @pytest.mark.parametrize("history", ["lstm", "none"])
 @pytest.mark.parametrize("walks", ["A", "CA", "ACB"])
-def test_returns_equal_those_of_a_life_step_by_step(history, walks):
-    reward = random_reward(history)
+def test_returns_equal_those_of_a_life_step_by_step(view, history, walks):
+    reward = random_reward(history, view)
     found = walk_returns(reward, TASK, PAPER_REWARDS, walks)
     every = [shortest_paths((2, 2), TASK.map.objects[name]) for name in walks]
     combinations = list(itertools.product(*every))

@@ -132,6 +132,22 @@ class WithoutNames(Constant):
         return jnp.zeros((), jnp.int32)
 
 
+class AgentEverywhere(Constant):
+    """Names a plane that does not show one agent."""
+
+    @property
+    def spec(self):
+        return dataclasses.replace(super().spec, observation_shape=(1, 2, 2), agent_plane=1)
+
+    def observe(self, params, state):
+        return jnp.array([[[1.0, 1.0], [0.0, 1.0]]])  # plane 0 shows one cell, plane 1 two
+
+
+class FaintAgent(AgentEverywhere):
+    def observe(self, params, state):
+        return jnp.array([[[1.0, 0.5], [0.0, 0.0]]])
+
+
 BROKEN = {
     "observe must return .* not .*2, 1, 1": WrongShape(),
     "observe must return floats": IntegerObservation(),
@@ -147,6 +163,8 @@ BROKEN = {
     "step is not pure": PythonDice(),
     "step cannot be traced by JAX: TracerBoolConversionError": Untraceable(),
     "needs names for its outcomes": WithoutNames(),
+    "plane 1, the spec's agent_plane, must be one in one cell at most": AgentEverywhere(),
+    "agent_plane, must be one in one cell at most, else zero": FaintAgent(),
 }
 
 

@@ -10,6 +10,10 @@ from orexis.runs.artefacts import write_artefact
 from orexis.zoo.artefact import expected_shapes
 
 SPEC = TaskSpec(num_actions=3, observation_shape=(3, 4, 2), time_limit=5, episodes_per_lifetime=6)
+GRID = TaskSpec(num_actions=3, observation_shape=(3, 4, 2), time_limit=5, episodes_per_lifetime=6, agent_plane=1)
+"""`SPEC` as a grid's: it names the agent's plane."""
+ALONE = TaskSpec(num_actions=3, observation_shape=(3, 4, 1), time_limit=5, episodes_per_lifetime=6, agent_plane=0)
+"""A grid with nothing but the agent on it."""
 NETWORK = HistoryNetConfig(num_filters=2, num_hidden=5, num_units=4)
 
 
@@ -23,9 +27,14 @@ def random_params(spec: TaskSpec = SPEC, network: HistoryNetConfig = NETWORK, se
 
 
 def write_reward(
-    place: Path, seed: int = 0, network: HistoryNetConfig = NETWORK, task: str = "bandit", **record
+    place: Path,
+    seed: int = 0,
+    network: HistoryNetConfig = NETWORK,
+    task: str = "bandit",
+    spec: TaskSpec = SPEC,
+    **record,
 ) -> Path:
-    """Writes a reward of `SPEC` with random parameters and returns its folder."""
+    """Writes a reward with random parameters and returns its folder."""
     config = to_json(RunConfig(task="bandit", meta=preset("bandit")))
-    write_artefact(place, task, SPEC, network, random_params(SPEC, network, seed), {"config": config, **record})
+    write_artefact(place, task, spec, network, random_params(spec, network, seed), {"config": config, **record})
     return place

@@ -1,5 +1,6 @@
 """Reward artefacts: written whole, read with suspicion."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as tensors_to_bytes
 
-from orexis.config import HistoryNetConfig
 from orexis.runs.files import sha256_of
 from orexis.zoo import artefact as module
 from orexis.zoo.artefact import DamagedError, expected_shapes, read_artefact, seal
-from tests.zoo.rewards import NETWORK, SPEC, random_params, write_reward
+from orexis.zoo.card import write_card
+from tests.zoo.rewards import ALONE, GRID, NETWORK, SPEC, random_params, write_reward
+
+EGOCENTRIC = dataclasses.replace(NETWORK, view="egocentric")
 
 
 @pytest.fixture
@@ -59,6 +62,8 @@ def test_the_folder_has_three_files_and_the_card_tells_a_person(folder):
         "| 99 |",
         "lstm",
         "sees the action | yes",
+        "view | planes |",
+        "reward.step(arrival, action, extrinsic, done)",
         sha256_of(folder / "reward.safetensors"),
     ):
         assert fact in card
@@ -149,6 +154,10 @@ def test_format_version_1_is_read(folder):
         ({"network": {**vars(NETWORK), "history": "gru"}}, "network.history must be one of"),
         ({"network": {**vars(NETWORK), "num_units": 10**30}}, "num_units must be at most"),
         ({"network": {**vars(NETWORK), "colour": 1}}, "network has unknown fields: colour"),
+        ({"network": {**vars(NETWORK), "view": "polar"}}, "network.view must be one of"),
+        ({"network": vars(EGOCENTRIC)}, "cannot be read: the egocentric view needs .* no agent_plane"),
+        ({"network": vars(EGOCENTRIC), "spec": vars(GRID)}, "conv.b should be absent"),
+        ({"spec": {**vars(SPEC), "agent_plane": 2}}, "agent_plane must be one of the 2 planes"),
         ({"sha256": "0" * 64}, "its sha256 is not the one in reward.json"),
         ({"sha256": None}, "its sha256 is not the one in reward.json"),
     ],
@@ -198,13 +207,40 @@ def test_a_reward_that_is_replaced_while_it_is_read_is_read_again(folder, monkey
     np.testing.assert_array_equal(found.params["head"]["w"], random_params(seed=12)["head"]["w"])
 
 
+@pytest.mark.parametrize(
+    ("spec", "view"),
+    [(SPEC, "planes"), (GRID, "egocentric"), (ALONE, "egocentric"), (ALONE, "planes")],
+    ids=["planes", "egocentric", "alone, egocentric", "alone, planes"],
+)
 @pytest.mark.parametrize("history", ["lstm", "none"])
 @pytest.mark.parametrize("sees_action", [True, False])
-def test_the_shapes_are_those_that_training_makes(history, sees_action):
+def test_the_shapes_are_those_that_training_makes(spec, view, history, sees_action):
     import jax
 
     from orexis.networks import history as networks
 
-    network = HistoryNetConfig(history=history, sees_action=sees_action, num_filters=2, num_hidden=5, num_units=4)
-    made = jax.eval_shape(lambda: networks.init(jax.random.key(0), SPEC, network))
-    assert jax.tree.map(lambda x: x.shape, made) == expected_shapes(SPEC, network)
+    network = dataclasses.replace(NETWORK, history=history, sees_action=sees_action, view=view)
+    made = jax.eval_shape(lambda: networks.init(jax.random.key(0), spec, network))
+    assert jax.tree.map(lambda x: x.shape, made) == expected_shapes(spec, network)
+
+
+def test_an_egocentric_reward_is_read_as_it_was_written_and_its_card_says_what_it_needs(tmp_path):
+    folder = write_reward(tmp_path / "reward", network=EGOCENTRIC, spec=GRID)
+    found = read_artefact(folder)
+    assert (found.spec, found.network) == (GRID, EGOCENTRIC)
+    assert found.params["hidden"]["w"].shape == (3 * 4 + 1, 5)
+    card = (folder / "README.md").read_text()
+    assert "| view | egocentric: " in card
+    assert "reward.step(arrival, action, extrinsic, done, observation=acted_on)" in card
+
+
+def test_a_reward_of_before_there_were_views_sees_planes(folder):
+    record = json.loads((folder / "reward.json").read_text())
+    older = {
+        "network": {name: value for name, value in record["network"].items() if name != "view"},
+        "spec": {name: value for name, value in record["spec"].items() if name != "agent_plane"},
+    }
+    rewrite(folder, **older)
+    found = read_artefact(folder)
+    assert (found.spec, found.network) == (SPEC, NETWORK)
+    assert "| view | planes |" in write_card(found.record)

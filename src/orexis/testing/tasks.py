@@ -112,7 +112,7 @@ def _walk(task: Any, spec: TaskSpec, num_steps: int, seed: int) -> None:
     last = spec.episodes_per_lifetime - 1
     for episode in sorted({0, 1, last // 2, last} & set(range(last + 1)), reverse=True):
         state, seen = begin(key, params, jnp.int32(episode))
-        _check_observation(seen, table, f"at the start of episode {episode}")
+        _check_observation(seen, table, spec.agent_plane, f"at the start of episode {episode}")
     steps = 0
     for number, action in enumerate(np.random.default_rng(seed).integers(0, spec.num_actions, num_steps)):
         key_step = jax.random.fold_in(key, number)
@@ -121,17 +121,23 @@ def _walk(task: Any, spec: TaskSpec, num_steps: int, seed: int) -> None:
         _same(result, advance(key_step, params, state, jnp.int32(action)), f"step must be pure: twice differs {where}")
         state, reward, terminated, seen = result
         _rule(bool(jnp.isfinite(reward)), f"reward must be finite, it was {reward} {where}")
-        _check_observation(seen, table, where)
+        _check_observation(seen, table, spec.agent_plane, where)
         steps += 1
         if bool(terminated) or steps >= spec.time_limit:
             episode, steps = min(episode + 1, last), 0
             state, seen = begin(key_step, params, jnp.int32(episode))
-            _check_observation(seen, table, f"at the start of episode {episode}")
+            _check_observation(seen, table, spec.agent_plane, f"at the start of episode {episode}")
 
 
-def _check_observation(seen: tuple[jax.Array, jax.Array], table: np.ndarray | None, where: str) -> None:
+def _check_observation(
+    seen: tuple[jax.Array, jax.Array], table: np.ndarray | None, agent_plane: int | None, where: str
+) -> None:
     observation, index = np.asarray(seen[0]), int(seen[1])
     _rule(bool(np.isfinite(observation).all()), f"observe must return finite numbers, it did not {where}")
+    if agent_plane is not None:
+        cells = observation[..., agent_plane]
+        alone = bool(np.isin(cells, (0, 1)).all()) and cells.sum() <= 1
+        _rule(alone, f"plane {agent_plane}, the spec's agent_plane, must be one in one cell at most, else zero {where}")
     if table is None:
         return
     _rule(0 <= index < len(table), f"observation_index must be from 0 to {len(table) - 1}, it was {index} {where}")
