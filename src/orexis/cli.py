@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 from tyro.conf import Positional
@@ -19,6 +19,9 @@ from orexis.presets import PAPER_TASKS, check_task_name, preset
 from orexis.runs.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, check_numbers
 from orexis.runs.processes import find_processes
 from orexis.runs.sources import check_source_name
+
+if TYPE_CHECKING:
+    from orexis.runs.evaluate import Plan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,10 +179,10 @@ class Evaluate:
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """Find the coefficients that serve a rival best, on lifetimes that no report uses."""
+    """Find the coefficients that serve a source best, or the best agent, on lifetimes that no report uses."""
 
     source: Positional[str]
-    """extrinsic-ep, count or icm."""
+    """extrinsic-ep, count, icm or teacher; or agent, for settings of the agent under extrinsic-ep and teacher."""
     task: str
     lifetimes: int = 64
     episodes: int | None = None
@@ -190,11 +193,19 @@ class Sweep:
     """Folder for the table, as CSV and as Markdown."""
     cache: Path | None = None
     """Folder of tables to reuse and to add to; default in your cache folder."""
+    base: tuple[str, ...] = ()
+    """Of sweep agent: FIELD=VALUE laid over the preset before it is varied, for example gradient_clip=2."""
+    vary: tuple[str, ...] = ()
+    """Of sweep agent: the fields that vary, for example learning_rate net; default all that are listed for it."""
+    teacher_scale: float | None = None
+    """Of sweep agent: what a step of the teacher pays; default the task's."""
 
     def run(self) -> int:
         _require_task(self.task)
         check_numbers(self.lifetimes, self.seed)
         _require_folder_place(self.out, "--out")
+        if self.source != "agent" and (self.base or self.vary or self.teacher_scale is not None):
+            raise UsageError("--base, --vary and --teacher-scale belong to orexis sweep agent")
         _require_folder_place(self.cache, "--cache")
         if self.episodes is not None and self.episodes < 1:
             raise UsageError(f"--episodes must be at least 1, not {self.episodes}")
@@ -206,16 +217,35 @@ class Sweep:
         from orexis.runs.progress import progress_bars
         from orexis.runs.sweep import grid_of, sweep, write_sweep
 
-        grid_of(self.source)
-        setting = settle([self.source], self.task, episodes=self.episodes)
-        with progress_bars(self.task, self.lifetimes) as tell:
-            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), tell)
-            rows = sweep(self.source, setting, plan)
         line = ["orexis", "sweep", self.source, "--task", self.task, "--lifetimes", str(self.lifetimes)]
         line += ["--episodes", str(self.episodes)] if self.episodes else []
-        page = write_sweep(self.out, self.source, self.task, rows, [*line, "--seed", str(self.seed)])
+        line += ["--seed", str(self.seed)]
+        with progress_bars(self.task, self.lifetimes) as tell:
+            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), tell)
+            if self.source == "agent":
+                page = self._sweep_agent(plan, line)
+            else:
+                grid_of(self.source)
+                setting = settle([self.source], self.task, episodes=self.episodes)
+                page = write_sweep(self.out, self.source, self.task, sweep(self.source, setting, plan), line)
         print(page.read_text(encoding="utf-8"))
         return OK
+
+    def _sweep_agent(self, plan: "Plan", line: list[str]) -> Path:
+        """Writes the tables of agents, each under every source; returns the page."""
+        from orexis.runs.evaluate import settle
+        from orexis.runs.sweep_agent import list_settings, parse_changes, sweep_agent, write_agent_sweep
+
+        setting = settle(["extrinsic-ep"], self.task, episodes=self.episodes)
+        try:
+            bonus = _replace(setting.bonus, teacher_scale=self.teacher_scale)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        agents = list_settings(setting.config, parse_changes(self.base), self.vary)
+        rows = sweep_agent(dataclasses.replace(setting, bonus=bonus), agents, plan)
+        line = line + (["--base", *self.base] if self.base else []) + (["--vary", *self.vary] if self.vary else [])
+        line += [] if self.teacher_scale is None else ["--teacher-scale", f"{self.teacher_scale:g}"]
+        return write_agent_sweep(self.out, _file_name(self.task), rows, line)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "extrinsic-ep": {"learning_rate": (0.01, 0.03, 0.1, 0.3), "entropy_cost": (0.01, 0.05)},
     "count": {"count_scale": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
     "icm": {"icm_scale": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
+    "teacher": {"teacher_scale": (0.03, 0.05, 0.1, 0.2, 0.3, 0.5)},
 }
 """What is swept for each source: fields of `AgentConfig` or of `BonusConfig`."""
 
