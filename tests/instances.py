@@ -16,11 +16,11 @@ from jax.flatten_util import ravel_pytree
 
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, TaskSpec
 from orexis.meta.lifetime import begin_lifetime
-from orexis.meta.outer import outer_loss
+from orexis.meta.outer import Scales, outer_loss
 from orexis.meta.parts import Parts, make_parts
-from orexis.meta.rollout import collect
+from orexis.meta.rollout import play, throw
 from orexis.tasks.abc import RandomABC
-from orexis.types import Lifetime, PyTree, Rollout
+from orexis.types import Alternatives, Lifetime, PyTree, Rollout
 
 SMALL_MAP = """
 A.B
@@ -32,10 +32,45 @@ MAX_UPDATES = 3  # N, the most that a recorded window serves
 
 POLICY_NET = PolicyNetConfig(num_filters=2, num_hidden=6, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0)
 HISTORY_NET = HistoryNetConfig(num_filters=2, num_hidden=5, num_units=4, conv_gain=2.0, hidden_gain=1.5, head_gain=1.0)
-NETS = {view: dataclasses.replace(HISTORY_NET, view=view) for view in ("planes", "egocentric")}
 OUTER = OuterConfig(window=2, discount=0.9, value_cost=0.5)
+SCALES = (2.0, 0.5)  # of the kind "scaled"
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a window's networks see and what its outer loss is made of."""
+
+    net: HistoryNetConfig = HISTORY_NET
+    outer: OuterConfig = OUTER
+
+
+def _outer(**changes) -> Kind:
+    return Kind(outer=dataclasses.replace(OUTER, **changes))
+
+
+KINDS = {
+    "planes": Kind(),
+    "egocentric": Kind(net=dataclasses.replace(HISTORY_NET, view="egocentric")),
+    "reward-cost": _outer(reward_cost=0.3),
+    "privileged": _outer(privileged_value=True),
+    "all-actions": _outer(all_actions=True, advantage_trace=0.5),
+    "scaled": _outer(normalize=True),
+    "steady": _outer(reward_cost=0.3, privileged_value=True, all_actions=True, advantage_trace=0.5, normalize=True),
+}
 AGENTS = {
     "sgd": AgentConfig(net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.3, value_cost=0.2),
+    "sgd-clipped": AgentConfig(
+        net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.3, value_cost=0.2, gradient_clip=0.5
+    ),
+    "adam-clipped": AgentConfig(
+        net=POLICY_NET,
+        rollout_length=LENGTH,
+        learning_rate=0.05,
+        value_cost=0.2,
+        optimizer="adam",
+        differentiate_denominator=True,
+        gradient_clip=0.5,
+    ),
     "adam": AgentConfig(net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.05, value_cost=0.2, optimizer="adam"),
     "adam-differentiated": AgentConfig(
         net=POLICY_NET,
@@ -53,9 +88,9 @@ def small_task(episodes: int = 50) -> RandomABC:
     return RandomABC(drawing=SMALL_MAP, time_limit=4, episodes=episodes)
 
 
-def small_parts(agent: str = "sgd", episodes: int = 50, view: str = "planes") -> Parts:
+def small_parts(agent: str = "sgd", episodes: int = 50, kind: str = "planes") -> Parts:
     """Returns the plain makings of a window, small."""
-    config = MetaConfig(agent=AGENTS[agent], reward=NETS[view], outer=OUTER)
+    config = MetaConfig(agent=AGENTS[agent], reward=KINDS[kind].net, outer=KINDS[kind].outer)
     return make_parts(small_task(episodes), config, "dense")
 
 
@@ -78,6 +113,7 @@ class Instance:
     phi: PyTree
     lifetime: Lifetime
     recorded: Rollout  # R_1..R_N, N = MAX_UPDATES
+    alternatives: Alternatives | tuple[()]  # to their steps
 
     @property
     def entering(self) -> Entering:
@@ -87,6 +123,10 @@ class Instance:
         """Returns R_1..R_N for a window of `num_updates`."""
         return jax.tree.map(lambda x: x[:num_updates], self.recorded)
 
+    def others(self, num_updates: int) -> Alternatives | tuple[()]:
+        """Returns the alternatives to the steps of R_1..R_N."""
+        return jax.tree.map(lambda x: x[:num_updates], self.alternatives)
+
 
 def jitter(tree: PyTree, key: jax.Array, scale: float = 0.1) -> PyTree:
     """Returns `tree` with noise added, biases included: at zero biases empty cells sit exactly on relu's kink."""
@@ -94,28 +134,31 @@ def jitter(tree: PyTree, key: jax.Array, scale: float = 0.1) -> PyTree:
     return restore(flat + scale * jax.random.normal(key, flat.shape))
 
 
-def act_through_window(parts: Parts, eta: PyTree, lifetime: Lifetime, keys: jax.Array) -> Rollout:
-    """Returns R_1..R_N, one for each key, acted live by theta_1..theta_N."""
+def act_through_window(
+    parts: Parts, eta: PyTree, lifetime: Lifetime, keys: jax.Array, all_actions: bool
+) -> tuple[Rollout, Alternatives | tuple[()]]:
+    """Returns R_1..R_N, one for each key, acted live by theta_1..theta_N, and the alternatives to their steps."""
 
     def live_one_update(carry, key: jax.Array):
         agent_state, reward_state, rollout, world = carry
         rewards, reward_state = parts.reward.unroll(eta, reward_state, rollout)
         agent_state = parts.agent.update(agent_state, rollout, rewards, parts.reward.returns)
-        _, world, rollout, _ = collect(parts.task, parts.agent, agent_state, world, key)
-        return (agent_state, reward_state, rollout, world), rollout
+        dice = throw(key, parts.agent.rollout_length)
+        _, world, rollout, steps = play(parts.task, parts.agent, agent_state, world, dice, parts.privilege, all_actions)
+        return (agent_state, reward_state, rollout, world), (rollout, steps.alternatives)
 
     start = (lifetime.agent, lifetime.reward_state, lifetime.rollout, lifetime.world)
     return jax.lax.scan(live_one_update, start, keys)[1]
 
 
-def recorded_instance(agent: str = "sgd", view: str = "planes") -> Instance:
+def recorded_instance(agent: str = "sgd", kind: str = "planes") -> Instance:
     """Returns a lifetime that is one window old, and the window that it lived next, in float32 as NumPy arrays."""
-    return _record(agent.partition("-")[0], view)  # both kinds of Adam judge the same window
+    return _record(agent.partition("-")[0], kind)  # both kinds of Adam judge the same window
 
 
 @functools.cache
-def _record(agent: str, view: str, seed: int = 0) -> Instance:
-    parts = small_parts(agent, view=view)
+def _record(agent: str, kind: str, seed: int = 0) -> Instance:
+    parts = small_parts(agent, kind=kind)
 
     @jax.jit
     def make(key: jax.Array) -> Instance:
@@ -125,10 +168,11 @@ def _record(agent: str, view: str, seed: int = 0) -> Instance:
         newborn = begin_lifetime(parts, eta, seed, zero, zero, zero)
         theta = jitter(newborn.agent.theta, keys[4])
         newborn = dataclasses.replace(newborn, agent=dataclasses.replace(newborn.agent, theta=theta))
-        _, (lifetime, _) = outer_loss(parts, OUTER, eta, phi, newborn, jnp.zeros(()), keys[5])
+        outer = KINDS[kind].outer
+        _, (lifetime, _) = outer_loss(parts, outer, eta, phi, newborn, jnp.zeros(()), keys[5])
         acting = jax.random.split(jax.random.fold_in(key, 1), MAX_UPDATES)
-        recorded = act_through_window(parts, eta, lifetime, acting)
-        return Instance(eta=eta, phi=phi, lifetime=lifetime, recorded=recorded)
+        recorded, others = act_through_window(parts, eta, lifetime, acting, outer.all_actions)
+        return Instance(eta=eta, phi=phi, lifetime=lifetime, recorded=recorded, alternatives=others)
 
     with jax.enable_x64(False):
         return jax.tree.map(np.asarray, make(jax.random.key(seed)))
@@ -159,9 +203,9 @@ def widen(tree: PyTree) -> PyTree:
 
 
 def make_loss(parts: Parts, config: OuterConfig) -> Callable[..., tuple[jax.Array, tuple]]:
-    """Returns the outer loss as a function (eta, phi, entering, lifetime, recorded, entropy_cost)."""
+    """Returns the outer loss as a function (eta, phi, entering, lifetime, recorded, entropy_cost, alternatives)."""
 
-    def loss(eta, phi, entering: Entering, lifetime: Lifetime, recorded: Rollout, entropy_cost: jax.Array):
+    def loss(eta, phi, entering: Entering, lifetime: Lifetime, recorded, entropy_cost: jax.Array, alternatives=()):
         lifetime = dataclasses.replace(
             lifetime,
             agent=entering.agent,
@@ -169,16 +213,17 @@ def make_loss(parts: Parts, config: OuterConfig) -> Callable[..., tuple[jax.Arra
             value_state=entering.value_state,
         )
         key = jax.random.key(0)  # nothing is sampled in a recorded window
-        return outer_loss(parts, config, eta, phi, lifetime, entropy_cost, key, recorded)
+        scales = Scales(*map(jnp.asarray, SCALES)) if config.normalize else None
+        return outer_loss(parts, config, eta, phi, lifetime, entropy_cost, key, recorded, alternatives, scales)
 
     return loss
 
 
 @functools.cache
-def loss_and_gradients(agent: str, num_updates: int, view: str = "planes") -> Callable[..., tuple[tuple, tuple]]:
+def loss_and_gradients(agent: str, num_updates: int, kind: str = "planes") -> Callable[..., tuple[tuple, tuple]]:
     """Returns the compiled ((loss, aux), gradients of eta, phi and entering) of a recorded window."""
-    config = dataclasses.replace(OUTER, window=num_updates)
-    loss = make_loss(small_parts(agent, view=view), config)
+    config = dataclasses.replace(KINDS[kind].outer, window=num_updates)
+    loss = make_loss(small_parts(agent, kind=kind), config)
     return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True, allow_int=True))
 
 

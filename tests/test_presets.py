@@ -31,7 +31,7 @@ def test_the_papers_recipe_has_the_settings_of_its_table_and_none_of_ours(name: 
 
 
 def test_the_paper_has_no_recipe_for_other_tasks_and_there_are_two_recipes():
-    assert PAPER_TASKS == tuple(PAPER)
+    assert tuple(PAPER) == PAPER_TASKS
     with pytest.raises(ValueError, match="the paper has no settings for bandit"):
         preset("bandit", "paper")
     with pytest.raises(ValueError, match="recipes are tuned and paper, not 'best'"):

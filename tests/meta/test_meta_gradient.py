@@ -19,6 +19,7 @@ from orexis.returns import discounted_returns
 from orexis.types import Rollout
 from tests.instances import (
     AGENTS,
+    KINDS,
     LENGTH,
     MAX_UPDATES,
     OUTER,
@@ -36,19 +37,20 @@ pytestmark = pytest.mark.usefixtures("float64")
 ENTROPY_COST = 0.1
 STEP = 1e-6
 TOLERANCE = 1e-5
-GROUPS = {"planes": ("conv", "hidden", "core", "head"), "egocentric": ("hidden", "core", "head")}
+GROUPS = {"egocentric": ("hidden", "core", "head")}
+ALL_GROUPS = ("conv", "hidden", "core", "head")
 NUM_DIRECTIONS = 4
 NUM_COORDINATES = 3  # of each array of each group
 
 
-def directions_to_check(params, gradient: np.ndarray, view: str) -> list[np.ndarray]:
+def directions_to_check(params, gradient: np.ndarray, kind: str) -> list[np.ndarray]:
     """Returns random unit directions over all parameters, and for each array its steepest coordinates."""
     rng = np.random.default_rng(0)
     directions = [d / np.linalg.norm(d) for d in rng.normal(size=(NUM_DIRECTIONS, gradient.size))]
     indices, _ = ravel_pytree(jax.tree.map(lambda x: jnp.zeros(x.shape), params))
     _, restore = ravel_pytree(params)
     numbered = restore(jnp.arange(indices.size, dtype=indices.dtype))
-    assert set(numbered) == set(GROUPS[view])
+    assert set(numbered) == set(GROUPS.get(kind, ALL_GROUPS))
     for array in jax.tree.leaves(numbered):
         places = np.asarray(array).astype(int).ravel()
         steepest = places[np.argsort(-np.abs(gradient[places]))][:NUM_COORDINATES]
@@ -56,16 +58,16 @@ def directions_to_check(params, gradient: np.ndarray, view: str) -> list[np.ndar
     return directions
 
 
-def assert_slopes(loss_of, params, gradient, view: str = "planes") -> None:
+def assert_slopes(loss_of, params, gradient, kind: str = "planes") -> None:
     """Asserts that `gradient` is the slope of `loss_of` at `params`, in every direction tried, and is not zero."""
     flat, restore = ravel_pytree(params)
     flat_gradient = np.asarray(ravel_pytree(gradient)[0])
     assert flat.dtype == jnp.float64
     size = np.linalg.norm(flat_gradient)
     assert size > 1e-2
-    for group in GROUPS[view]:
+    for group in GROUPS.get(kind, ALL_GROUPS):
         assert norm(gradient[group]) > 1e-4 * size, f"no gradient reaches {group}"
-    for direction in directions_to_check(params, flat_gradient, view):
+    for direction in directions_to_check(params, flat_gradient, kind):
         above, below = (float(loss_of(restore(flat + sign * STEP * direction))) for sign in (1.0, -1.0))
         measured, claimed = (above - below) / (2 * STEP), float(flat_gradient @ direction)
         # Rounding alone moves `measured` by about 1e-16 · |L| / STEP, 1e-9: below that a slope cannot be told from 0.
@@ -78,16 +80,25 @@ def num_updates(request) -> int:
 
 
 @pytest.mark.parametrize(
-    ("agent", "view"), [("sgd", "planes"), ("adam-differentiated", "planes"), ("sgd", "egocentric")], ids=str
+    ("agent", "kind"),
+    [
+        ("adam-differentiated", "planes"),
+        ("sgd-clipped", "planes"),
+        ("adam-clipped", "planes"),
+        *(("sgd", kind) for kind in KINDS),
+        ("sgd-clipped", "steady"),
+    ],
+    ids=str,
 )
-def test_the_meta_gradient_equals_finite_differences_and_is_not_zero(agent: str, view: str, num_updates: int):
-    instance = widen(recorded_instance(agent, view))
-    compiled = loss_and_gradients(agent, num_updates, view)
-    rest = (instance.entering, instance.lifetime, instance.rollouts(num_updates), ENTROPY_COST)
+def test_the_meta_gradient_equals_finite_differences_and_is_not_zero(agent: str, kind: str, num_updates: int):
+    instance = widen(recorded_instance(agent, kind))
+    compiled = loss_and_gradients(agent, num_updates, kind)
+    recorded, others = instance.rollouts(num_updates), instance.others(num_updates)
+    rest = (instance.entering, instance.lifetime, recorded, ENTROPY_COST, others)
 
     _, (eta_gradient, _, _) = compiled(instance.eta, instance.phi, *rest)
 
-    assert_slopes(lambda eta: compiled(eta, instance.phi, *rest)[0][0], instance.eta, eta_gradient, view)
+    assert_slopes(lambda eta: compiled(eta, instance.phi, *rest)[0][0], instance.eta, eta_gradient, kind)
 
 
 class FrozenAdam(Adam):

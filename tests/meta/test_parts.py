@@ -12,7 +12,6 @@ from orexis.agents.sampling import draw_noise
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, PolicyNetConfig
 from orexis.meta.acting import DifferenceActor, pays
 from orexis.meta.factored import FactoredActorCritic
-from orexis.meta.outer import outer_loss
 from orexis.meta.parts import Parts, make_parts
 from orexis.networks import history
 from orexis.networks.layers import conv_init
@@ -25,11 +24,12 @@ from orexis.types import Last
 from tests.instances import (
     AGENTS,
     HISTORY_NET,
-    NETS,
+    KINDS,
     OUTER,
     Instance,
     difference,
     loss_and_gradients,
+    make_loss,
     norm,
     random_rollout,
     recorded_instance,
@@ -42,8 +42,9 @@ LAST = Last(action=jnp.zeros((), jnp.int32), reward=jnp.zeros(()), done=jnp.zero
 TABLE = small_task().observation_table()
 
 
-def fast_parts(agent: str, view: str = "planes") -> Parts:
-    return make_parts(small_task(), MetaConfig(agent=AGENTS[agent], reward=NETS[view], outer=OUTER), "fast")
+def fast_parts(agent: str, kind: str = "planes") -> Parts:
+    config = MetaConfig(agent=AGENTS[agent], reward=KINDS[kind].net, outer=KINDS[kind].outer)
+    return make_parts(small_task(), config, "fast")
 
 
 def row_numbers(observations: np.ndarray) -> np.ndarray:
@@ -62,26 +63,39 @@ def as_numbers(instance: Instance) -> Instance:
         )
 
     lifetime = dataclasses.replace(instance.lifetime, rollout=numbered(instance.lifetime.rollout))
-    return dataclasses.replace(instance, lifetime=lifetime, recorded=numbered(instance.recorded))
+    others = instance.alternatives
+    if others != ():
+        others = dataclasses.replace(others, arrival=row_numbers(others.arrival))
+    return dataclasses.replace(instance, lifetime=lifetime, recorded=numbered(instance.recorded), alternatives=others)
 
 
-@pytest.mark.parametrize(("agent", "view"), [("sgd", "planes"), ("adam", "planes"), ("sgd", "egocentric")], ids=str)
-def test_fast_parts_have_the_loss_the_gradients_and_the_lifetimes_of_the_plain_ones(agent: str, view: str):
-    parts, num_updates = fast_parts(agent, view), OUTER.window
+@pytest.mark.parametrize(
+    ("agent", "kind"),
+    [("adam", "planes"), *(("sgd", kind) for kind in KINDS), ("sgd-clipped", "steady"), ("adam-clipped", "planes")],
+    ids=str,
+)
+def test_fast_parts_have_the_loss_the_gradients_and_the_lifetimes_of_the_plain_ones(agent: str, kind: str):
+    parts, num_updates, outer = fast_parts(agent, kind), OUTER.window, KINDS[kind].outer
     with jax.enable_x64(True):
-        plain = widen(recorded_instance(agent, view))
-        (loss, (following, metrics)), (eta_gradient, phi_gradient, _) = loss_and_gradients(agent, num_updates, view)(
-            plain.eta, plain.phi, plain.entering, plain.lifetime, plain.rollouts(num_updates), ENTROPY_COST
+        plain = widen(recorded_instance(agent, kind))
+        (loss, (following, metrics)), (eta_gradient, phi_gradient, _) = loss_and_gradients(agent, num_updates, kind)(
+            plain.eta,
+            plain.phi,
+            plain.entering,
+            plain.lifetime,
+            plain.rollouts(num_updates),
+            ENTROPY_COST,
+            plain.others(num_updates),
         )
-        fast = widen(as_numbers(recorded_instance(agent, view)))
+        fast = widen(as_numbers(recorded_instance(agent, kind)))
 
-        def fast_loss(eta, phi, lifetime, recorded):
-            networks = parts.prepare(eta, phi)
-            return outer_loss(parts, OUTER, *networks, lifetime, ENTROPY_COST, jax.random.key(0), recorded)
+        def fast_loss(eta, phi, lifetime, recorded, others):
+            loss = make_loss(parts, outer)
+            return loss(*parts.prepare(eta, phi), fast.entering, lifetime, recorded, ENTROPY_COST, others)
 
         (fast_value, (fast_following, fast_metrics)), fast_gradients = jax.jit(
             jax.value_and_grad(fast_loss, argnums=(0, 1), has_aux=True)
-        )(fast.eta, fast.phi, fast.lifetime, fast.rollouts(num_updates))
+        )(fast.eta, fast.phi, fast.lifetime, fast.rollouts(num_updates), fast.others(num_updates))
 
     np.testing.assert_allclose(fast_value, loss, rtol=1e-10)
     for ours, expected in zip(fast_gradients, (eta_gradient, phi_gradient), strict=True):
@@ -120,6 +134,7 @@ def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
     "net",
     [
         HISTORY_NET,
+        KINDS,
         dataclasses.replace(HISTORY_NET, history="none"),
         dataclasses.replace(HISTORY_NET, sees_action=False),
     ],

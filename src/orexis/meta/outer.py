@@ -231,18 +231,13 @@ def outer_loss(
 
 
 def see_facts(window: Window, rewards: jax.Array, lifetime: Lifetime, scales: Scales) -> jax.Array:
-    """Returns what privileged phi is told before each step and after the last, f32[S+1, K+2]: constants.
+    """Returns what privileged phi is told before each step and after the last, f32[S+1, K+1]: constants.
 
-    The hints of the world; the mean entropy of the policy of that rollout; the mean return of an episode so far, in
-    the unit of `rewards` f32[S].
+    The hints of the rollouts, and the mean return of an episode so far, in the unit of `rewards` f32[S].
     """
     earned, ended = so_far(window, rewards, lifetime, scales)
-    length = window.last.action.shape[0]
-    of_rollout = jnp.mean(entropy(window.logits).reshape(-1, length), axis=1)
-    entropies = jnp.append(jnp.repeat(of_rollout, length), of_rollout[-1])
     hints = jnp.concatenate([window.rollouts.hints, window.last.hints[-1:]])
-    facts = jnp.concatenate([hints, entropies[:, None], (earned / (1.0 + ended))[:, None]], axis=1)
-    return jax.lax.stop_gradient(facts)
+    return jnp.concatenate([hints, (earned / (1.0 + ended))[:, None]], axis=1)
 
 
 def so_far(window: Window, rewards: jax.Array, lifetime: Lifetime, scales: Scales) -> tuple[jax.Array, jax.Array]:
@@ -285,8 +280,7 @@ def judge_actions(
         earned, ended = so_far(window, rollouts.reward / scales.unit, lifetime, scales)
         before_reward, before_ended = earned[acted][:-1, None], ended[acted][:-1, None]
         mean = (before_reward + others.reward / scales.unit) / (1.0 + before_ended + 1.0 - others.episode_goes_on)
-        same = jnp.broadcast_to(facts[acted][:-1, None, -2:-1], (*mean.shape, 1))  # the policy's entropy
-        facts = jnp.concatenate([others.hints, same, mean[..., None]], axis=-1)
+        facts = jnp.concatenate([others.hints, mean[..., None]], axis=-1)
     following = parts.value.foresee(phi, state, rest, others, facts)
     goes_on = others.lifetime_goes_on
     if config.objective == "episode":

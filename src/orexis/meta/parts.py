@@ -52,8 +52,8 @@ class Parts:
 
 
 def count_facts(privilege: Privilege | None) -> int:
-    """Returns how many facts a step tells phi beside what eta sees: the world's and two more, see `outer.see_facts`."""
-    return 0 if privilege is None else privilege.size + 2
+    """Returns how many facts a step tells phi beside what eta sees: the hints and one more, see `outer.see_facts`."""
+    return 0 if privilege is None else privilege.size + 1
 
 
 def make_parts(task: Task, config: MetaConfig, engine: Literal["fast", "dense"]) -> Parts:

@@ -4,7 +4,7 @@ A baseline may depend on anything but the action, and a better one makes the met
 critic). So V_phi may see the task's hidden parameters and how much of the lifetime is left. Nothing of it reaches
 eta, theta or the artefact: phi is thrown away after training.
 
-    facts of s_t = [task's hints, or its params by number of standard deviations, left, left²]    f32[K]
+    facts of s_t = [task's hints, or its params by number of standard deviations, left, left², H(pi(· | s_t))]    f32[K]
     left = 1 − (episode + steps / time limit) / episodes of a lifetime
 """
 
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from orexis.losses import entropy
 from orexis.tasks.base import Task, begin_world
 from orexis.types import PyTree, World
 
@@ -43,10 +44,15 @@ class Privilege:
     def size(self) -> int:
         """K, how many facts there are."""
         world = jax.eval_shape(lambda: begin_world(self.task, jax.random.key(0), jnp.zeros((), jnp.int32)))
-        return jax.eval_shape(self.see, world).shape[0]
+        return jax.eval_shape(self.see, world, jax.ShapeDtypeStruct((self.task.spec.num_actions,), jnp.float32)).shape[
+            0
+        ]
 
-    def see(self, world: World) -> jax.Array:
-        """Returns the facts of the state that `world` is in, f32[K]."""
+    def see(self, world: World, logits: jax.Array) -> jax.Array:
+        """Returns the facts of the state that `world` is in, f32[K], for an agent whose logits there are f32[A].
+
+        The entropy is that of the agent as it acted: a constant for the meta-gradient, like all that is recorded.
+        """
         spec = self.task.spec
         if hasattr(self.task, "hints"):
             known = self.task.hints(world.params, world.state)
@@ -54,7 +60,8 @@ class Privilege:
             known = (_flatten(world.params) - self.mean) * self.scale
         lived = world.episode + world.steps / spec.time_limit
         left = jnp.maximum(0.0, 1.0 - lived / spec.episodes_per_lifetime)
-        return jnp.concatenate([known.astype(jnp.float32), jnp.stack([left, left * left]).astype(jnp.float32)])
+        always = jnp.stack([left, left * left, entropy(logits)])
+        return jnp.concatenate([known.astype(jnp.float32), always.astype(jnp.float32)])
 
 
 def _keys() -> jax.Array:

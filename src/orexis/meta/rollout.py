@@ -57,13 +57,13 @@ def play(
     steps have what each action would have brought.
     """
 
-    def hint(world: World) -> jax.Array | tuple[()]:
-        return () if privilege is None else privilege.see(world)
+    def hint(world: World, logits: jax.Array) -> jax.Array | tuple[()]:
+        return () if privilege is None else privilege.see(world, logits)
 
-    def try_action(action: jax.Array, key_world: jax.Array, world: World) -> Alternatives:
+    def try_action(action: jax.Array, key_world: jax.Array, world: World, logits: jax.Array) -> Alternatives:
         following, arrival = step_world(task, key_world, world, action)
         goes_on = jnp.where(arrival.episode_ended, 0.0, 1.0)
-        return Alternatives(arrival.observation, arrival.reward, goes_on, following.alive, hint(following))
+        return Alternatives(arrival.observation, arrival.reward, goes_on, following.alive, hint(following, logits))
 
     agent_state = jax.lax.stop_gradient(agent_state)
 
@@ -75,7 +75,8 @@ def play(
         following, arrival = step_world(task, key_world, world, action)
         goes_on = jnp.where(arrival.episode_ended, 0.0, 1.0)
         actions = jnp.arange(task.spec.num_actions, dtype=jnp.int32)
-        others = jax.vmap(try_action, in_axes=(0, None, None))(actions, key_world, world) if all_actions else ()
+        try_all = jax.vmap(try_action, in_axes=(0, None, None, None))
+        others = try_all(actions, key_world, world, logits) if all_actions else ()
         row = (
             observation,
             arrival.observation,
@@ -85,7 +86,7 @@ def play(
             following.alive,
             world.alive,
             value,
-            hint(world),
+            hint(world, logits),
             Steps(
                 episode=world.episode,
                 entropy=entropy(logits),
@@ -98,7 +99,7 @@ def play(
     (agent_state, world), rows = jax.lax.scan(take_step, (agent_state, world), (dice.acting[:-1], dice.world))
     observation, arrival, action, reward, episode_goes_on, lifetime_goes_on, in_lifetime, value, hints, steps = rows
     last_observation = task.observe(world.params, world.state)
-    _, bootstrap, _, _ = agent.act(agent_state, last_observation, world.last, dice.acting[-1])
+    _, bootstrap, last_logits, _ = agent.act(agent_state, last_observation, world.last, dice.acting[-1])
     rollout = Rollout(
         observation=jnp.concatenate([observation, last_observation[None]]),
         arrival=arrival,
@@ -108,6 +109,6 @@ def play(
         lifetime_goes_on=lifetime_goes_on,
         in_lifetime=in_lifetime,
         value=jnp.concatenate([value, bootstrap[None]]),
-        hints=() if privilege is None else jnp.concatenate([hints, privilege.see(world)[None]]),
+        hints=() if privilege is None else jnp.concatenate([hints, privilege.see(world, last_logits)[None]]),
     )
     return agent_state, world, jax.lax.stop_gradient(rollout), steps
