@@ -134,7 +134,6 @@ def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
     "net",
     [
         HISTORY_NET,
-        KINDS,
         dataclasses.replace(HISTORY_NET, history="none"),
         dataclasses.replace(HISTORY_NET, sees_action=False),
     ],

@@ -149,9 +149,17 @@ def test_the_tables_say_the_same_and_the_command(rows, tmp_path):
 
 def test_the_command_writes_both_files(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("orexis.runs.platform.prepare_jax", lambda num_devices=None: None)
+    scales = []
+
+    def swept(setting: Setting, *rest):
+        scales.append(setting.bonus.teacher_scale)
+        return sweep_agent(setting, *rest)
+
+    monkeypatch.setattr("orexis.runs.sweep_agent.sweep_agent", swept)
     line = ["sweep", "agent", "--task", "random-abc", "--lifetimes", "2", "--episodes", "1", "--out", str(tmp_path)]
     line += ["--cache", str(tmp_path / "cache"), "--base", "net.num_filters=2", "net.num_hidden=4"]
     assert cli.main([*line, "--vary", "optimizer", "--teacher-scale", "0.2"]) == 0
+    assert scales == [0.2]
     assert {path.name for path in tmp_path.iterdir()} == {"random-abc-agent.csv", "random-abc-agent.md", "cache"}
     said = capsys.readouterr().out
     assert "--base net.num_filters=2 net.num_hidden=4 --vary optimizer --teacher-scale 0.2" in said
