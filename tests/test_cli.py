@@ -294,7 +294,7 @@ def test_the_console_command_ends_with_the_code_and_survives_names_that_are_no_t
 def test_the_short_options_spell_the_tiny_run_of_these_tests():
     from orexis.cli import _parse
 
-    line = ["train", "bandit", *OPTIONS, "--updates", "12", "--checkpoint-every", "4"]
+    line = ["train", "bandit", *OPTIONS, "--updates", "12", "--checkpoint-every", "4", "--validate-every", "0"]
     config = _parse(line).config()
     outer = dataclasses.replace(config.meta.outer, entropy_cost=TINY.meta.outer.entropy_cost)
     meta = dataclasses.replace(config.meta, outer=outer)

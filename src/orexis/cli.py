@@ -37,6 +37,13 @@ class Train:
     """Run folder; default runs/TASK-seedS."""
     checkpoint_every: int = RunConfig.checkpoint_every
     """Updates between two checkpoints."""
+    episodes: int | None = None
+    """Of a lifetime; default the task's own."""
+    begin_with: str | None = None
+    """Start from a learner that was trained before: a run, its learner folder, or (eta alone) a reward."""
+    validate_every: int = 500
+    """Updates between two validations of the averaged reward; best/ holds the best of them. 0: none."""
+    validation_lifetimes: int = RunConfig.validation_lifetimes
     resume: bool = False
     """Go on with the run in --run-dir."""
     devices: int | None = None
@@ -107,6 +114,10 @@ class Train:
                 engine=self.engine,
                 deterministic=self.deterministic,
                 recipe=self.recipe,
+                episodes=self.episodes,
+                begin_with=self.begin_with,
+                validate_every=self.validate_every or None,
+                validation_lifetimes=self.validation_lifetimes,
                 meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
             )
         except ValueError as error:

@@ -271,6 +271,8 @@ class RunConfig:
     episodes: int | None = _new(None)  # of a lifetime, if other than the task's own
     validate_every: int | None = _new(None)  # updates; None: the averaged reward is not validated, no `best/`
     validation_lifetimes: int = _new(32)
+    stop_on_collapse: bool = _new(False)  # end the run when its validation has fallen clearly below its best
+    begin_with: str | None = _new(None)  # the run, learner or reward that the first update starts from
     meta: MetaConfig = dataclasses.field(default_factory=MetaConfig)
 
     def __post_init__(self) -> None:
@@ -281,7 +283,7 @@ class RunConfig:
         _require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
 
 
-HARMLESS = ("updates", "checkpoint_every", "recipe")
+HARMLESS = ("updates", "checkpoint_every", "validate_every", "stop_on_collapse", "recipe")
 """Fields of `RunConfig` that may change when a run is resumed: what is learned does not depend on them."""
 
 

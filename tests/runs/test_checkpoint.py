@@ -281,3 +281,36 @@ def test_what_json_cannot_say_is_not_saved(folder):
     with pytest.raises(ValueError, match="Out of range float"):
         checkpoint.save(folder, 1, make_state(1), {"loss": float("nan")})
     assert list(folder.iterdir()) == []
+
+
+def test_what_an_earlier_version_did_not_save_is_taken_from_a_fresh_state(folder, monkeypatch):
+    monkeypatch.setattr(checkpoint, "NEW_PARTS", ("['new']",))
+    old, fresh = {"x": np.arange(3)}, {"new": {"scale": np.float32(7)}, "x": np.zeros(3, int)}
+    checkpoint.save(folder, 1, old, {})
+    found, _ = checkpoint.load_latest(folder, template_of(fresh), pytest.fail, lambda: fresh)
+    np.testing.assert_array_equal(found["x"], old["x"])
+    assert found["new"]["scale"] == 7
+    monkeypatch.setattr(checkpoint, "NEW_PARTS", ())
+    with pytest.raises(BadDataError, match="does not hold this run's state: 1 arrays differ"):
+        checkpoint.load_latest(folder, template_of(fresh), pytest.fail, lambda: fresh)
+
+
+def test_what_was_saved_is_never_replaced_by_a_fresh_one(folder, monkeypatch):
+    monkeypatch.setattr(checkpoint, "NEW_PARTS", ("['new']",))
+    saved = {"new": {"one": np.float32(1)}}
+    checkpoint.save(folder, 1, saved, {})
+    template = template_of({"new": {"one": np.float32(0), "two": np.float32(0)}})
+    fresh = {"new": {"one": np.float32(5), "two": np.float32(6)}}
+    found, _ = checkpoint.load_latest(folder, template, pytest.fail, lambda: fresh)
+    assert found == {"new": {"one": 1, "two": 6}}
+    checkpoint.load_latest(folder, template_of(saved), pytest.fail, lambda: pytest.fail("nothing is missing"))
+
+
+def test_a_part_can_be_read_without_a_template_and_within_bounds(folder):
+    save(folder, 5)
+    place = checkpoint.place_of(folder, 5)
+    part = checkpoint.read_part(place, ".weights", 1000)
+    np.testing.assert_array_equal(part["['w']"], make_state(5).weights["w"])
+    assert len(part) == 2
+    with pytest.raises(checkpoint.DamagedError, match="more than the 47 bytes"):
+        checkpoint.read_part(place, ".weights", 47)  # w alone has 48

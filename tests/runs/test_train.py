@@ -74,7 +74,7 @@ def assert_same_run(run_dir: Path, straight: Path) -> None:
 
 def test_a_run_leaves_what_it_promises(straight):
     assert {path.name for path in straight.iterdir()} == {
-        *("config.json", "env.json", "metrics.csv", "log.txt", "checkpoints", "reward", ".lock")
+        *("config.json", "env.json", "metrics.csv", "log.txt", "checkpoints", "reward", "learner", ".lock")
     }
     assert checkpoint.steps(straight / "checkpoints") == [8, 12]
     updates = [row[0] for row in rows_of(straight)]
@@ -200,7 +200,7 @@ def test_a_kill_between_the_last_checkpoint_and_the_artefact_is_made_good(tmp_pa
         raise KeyError("the process ends here")
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.Run, "_write_artefact", killed)
+        patch.setattr(loop.Run, "_write_artefacts", killed)
         with pytest.raises(KeyError):
             train(tmp_path, with_updates(12, checkpoint_every=12), resume=False)
     assert checkpoint.steps(tmp_path / "checkpoints") == [12]

@@ -17,9 +17,8 @@ from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig
 from orexis.meta.engine import Engine, TrainState, make_mesh
 from orexis.runs import loop
 from orexis.runs.errors import OK
-from orexis.runs.loop import usable_devices
+from orexis.runs.loop import make_run_task, usable_devices
 from orexis.runs.train import train
-from orexis.tasks.registry import make_task
 
 TINY_META = MetaConfig(
     agent=AgentConfig(net=PolicyNetConfig(num_filters=2, num_hidden=4), rollout_length=2),
@@ -58,13 +57,14 @@ class CompiledOnce(Engine):
 
 def remembered_engine(config: RunConfig) -> CompiledOnce:
     """Returns the engine of a run, the same one for the same experiment. In place of `orexis.runs.loop.make_engine`."""
-    return _engine(config.task, config.meta, config.seed, config.deterministic)
+    return _engine(config.task, config.meta, config.seed, config.deterministic, config.episodes)
 
 
 @functools.cache
-def _engine(task: str, meta: MetaConfig, seed: int, deterministic: bool) -> CompiledOnce:
+def _engine(task: str, meta: MetaConfig, seed: int, deterministic: bool, episodes: int | None) -> CompiledOnce:
     mesh = make_mesh(usable_devices(meta.lifetimes, deterministic))
-    engine = CompiledOnce(make_task(task), meta, seed, mesh, deterministic=deterministic)
+    made = make_run_task(RunConfig(task=task, episodes=episodes))
+    engine = CompiledOnce(made, meta, seed, mesh, deterministic=deterministic)
     assert engine._first is not None  # made now: later it may be asked for inside a trace
     return engine
 

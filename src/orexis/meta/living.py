@@ -170,7 +170,7 @@ def live_many(
     agent, source and mesh, whatever the parameters and the seed.
     """
     at_once = chunk * mesh.size
-    compiled = _compiled(*cast(Any, (task, agent, source, mesh, traced)))
+    compiled = lives_program(*cast(Any, (task, agent, source, mesh, traced)))
     pieces = []
     for begin in range(0, num_lifetimes, at_once):
         numbers = np.arange(begin, begin + at_once, dtype=np.int32).reshape(mesh.size, chunk)
@@ -180,7 +180,7 @@ def live_many(
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(task: Any, agent: Any, source: Any, mesh: Mesh, traced: bool):
+def lives_program(task: Any, agent: Any, source: Any, mesh: Mesh, traced: bool):
     """Returns the jitted `(numbers[devices, chunk], seed, learned, params) -> (task params, episodes, trace)`."""
 
     def live_shard(numbers: jax.Array, seed: jax.Array, learned: PyTree, params: PyTree):

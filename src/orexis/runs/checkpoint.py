@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from safetensors import SafetensorError, safe_open
 
 from orexis.runs.errors import BadDataError, UsageError
 from orexis.runs.files import json_bytes, pack_arrays, sha256_of, swap_folder, sync_folder, write_durably
@@ -26,6 +27,8 @@ FORMAT_VERSION = 2
 READABLE = (1, 2)  # 1 is 2 without the manifest's own sha256
 KEEP = 2
 STATE, MANIFEST = "state.safetensors", "manifest.json"
+NEW_PARTS = (".learner.balance",)
+"""What states of earlier versions lack: arrays under these names are taken from a fresh state if they are missing."""
 _HEADER_BYTES = 4 * 2**20  # names, shapes and offsets, at most
 _STEP = re.compile(r"step_(\d{8}|[1-9]\d{8,})")
 
@@ -42,7 +45,7 @@ def save(folder: Path, step: int, state: PyTree, extra: dict[str, Any]) -> Path:
     draft = folder / f".tmp-{os.getpid()}-{step}"
     draft.mkdir()
     try:
-        data = pack_arrays(_named_arrays(state))
+        data = pack_arrays(named_arrays(state))
         digest = write_durably(draft / STATE, data)
         manifest = {
             "format_version": FORMAT_VERSION,
@@ -61,8 +64,15 @@ def save(folder: Path, step: int, state: PyTree, extra: dict[str, Any]) -> Path:
     return final
 
 
-def load_latest(folder: Path, template: PyTree, warn: Callable[[str], None]) -> tuple[PyTree, dict[str, Any]] | None:
+def load_latest(
+    folder: Path,
+    template: PyTree,
+    warn: Callable[[str], None],
+    make_fresh: Callable[[], PyTree] | None = None,
+) -> tuple[PyTree, dict[str, Any]] | None:
     """Returns the newest good state, as NumPy arrays shaped like `template`, and its manifest; None if there is none.
+
+    make_fresh: returns the state of a new run, for what an earlier version did not save, see `NEW_PARTS`.
 
     Raises BadDataError if checkpoints are there but none of them is good.
     """
@@ -71,7 +81,7 @@ def load_latest(folder: Path, template: PyTree, warn: Callable[[str], None]) -> 
     for step in reversed(steps(folder)):
         place = place_of(folder, step)
         try:
-            return read(place, template)
+            return read(place, template, make_fresh)
         except DamagedError as error:
             aside = _free_name(place.with_name(f"{place.name}.corrupt"))
             place.rename(aside)
@@ -93,7 +103,9 @@ def check_template(template: PyTree) -> None:
             )
 
 
-def read(place: Path, template: PyTree) -> tuple[PyTree, dict[str, Any]]:
+def read(
+    place: Path, template: PyTree, make_fresh: Callable[[], PyTree] | None = None
+) -> tuple[PyTree, dict[str, Any]]:
     """Returns the state in one checkpoint and its manifest.
 
     Raises DamagedError if anything is not as it was written, and BadDataError if it is, but was
@@ -106,7 +118,32 @@ def read(place: Path, template: PyTree) -> tuple[PyTree, dict[str, Any]]:
     if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
         verify(place, manifest)  # says what is wrong
         raise DamagedError(f"{place / STATE} changed while it was read")
-    return _fill(template, unpack_arrays(data, place / STATE), place), manifest
+    arrays = unpack_arrays(data, place / STATE)
+    if make_fresh is not None and _lacks_new_parts(template, arrays):
+        fresh = named_arrays(jax.device_get(make_fresh()))
+        arrays = {name: array for name, array in fresh.items() if name.startswith(NEW_PARTS)} | arrays
+    return _fill(template, arrays, place), manifest
+
+
+def read_part(place: Path, prefix: str, limit: int) -> dict[str, np.ndarray]:
+    """Returns the arrays of one checkpoint whose names begin with `prefix`, by the rest of their names.
+
+    Needs no template. Raises DamagedError for what is not as it was written or has more than `limit` bytes.
+    """
+    verify(place, read_manifest(place))
+    found: dict[str, np.ndarray] = {}
+    try:
+        with safe_open(place / STATE, framework="numpy") as file:
+            for name in file.keys():  # noqa: SIM118  a file of safetensors is no dictionary
+                if name.startswith(prefix):
+                    found[name.removeprefix(prefix)] = file.get_tensor(name)
+                    if sum(array.nbytes for array in found.values()) > limit:
+                        raise DamagedError(f"{place / STATE} has more than the {limit} bytes that are plausible")
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, DamagedError):
+            raise
+        raise DamagedError(f"{place / STATE} cannot be read: {error}") from error
+    return found
 
 
 def read_manifest(place: Path) -> dict[str, Any]:
@@ -189,9 +226,15 @@ def _prune(folder: Path) -> None:
             continue  # for the next load to judge
 
 
-def _named_arrays(state: PyTree) -> dict[str, np.ndarray]:
+def named_arrays(state: PyTree) -> dict[str, np.ndarray]:
+    """Returns the arrays of a tree by the path to each."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(state)
     return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def _lacks_new_parts(template: PyTree, arrays: dict[str, np.ndarray]) -> bool:
+    paths = (jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(template)[0])
+    return any(name.startswith(NEW_PARTS) and name not in arrays for name in paths)
 
 
 def _fill(template: PyTree, arrays: dict[str, np.ndarray], place: Path) -> PyTree:

@@ -13,7 +13,7 @@ from orexis.config import RunConfig, from_json
 from orexis.runs import checkpoint, lock
 from orexis.runs.errors import BAD_DATA, OK, BadDataError, UsageError
 from orexis.runs.folder import CHECKPOINTS, CONFIG, METRICS, REWARD, read_config, refuse_another
-from orexis.runs.loop import Progress
+from orexis.runs.standing import Progress
 from orexis.zoo.artefact import DamagedError, read_artefact
 
 

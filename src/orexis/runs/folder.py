@@ -16,7 +16,9 @@ from orexis.runs.platform import versions
 from orexis.zoo.artefact import DamagedError, read_json
 
 FORMAT_VERSION = 1
-CONFIG, CHECKPOINTS, REWARD, METRICS, LOG = "config.json", "checkpoints", "reward", "metrics.csv", "log.txt"
+CONFIG, CHECKPOINTS, METRICS, LOG = "config.json", "checkpoints", "metrics.csv", "log.txt"
+REWARD, BEST, LEARNER = "reward", "best", "learner"
+"""What a run makes: the reward of its newest checkpoint, the one that validated best, the learner to begin with."""
 
 
 @contextlib.contextmanager

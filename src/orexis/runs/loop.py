@@ -1,9 +1,9 @@
 """A run from its first update to its last, through kills and resumes.
 
-The run goes in strides to the next multiple of `log_every` or `checkpoint_every` updates. Between
-two strides a row of metrics is written, a checkpoint saved or the run stopped. A row that was begun
-is kept in the checkpoint, so that a resumed run writes the same rows and reaches the same bits as
-one that was never interrupted, on as many devices or with `deterministic`.
+The run goes in strides to the next multiple of `log_every`, `checkpoint_every` or `validate_every` updates. Between
+two strides the averaged reward is validated, a row of metrics written, a checkpoint saved or the run stopped. A row
+that was begun and a validation that is owed are kept in the checkpoint, so that a resumed run writes the same rows and
+reaches the same bits as one that was never interrupted, on as many devices or with `deterministic`.
 """
 
 import collections
@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import math
 import os
 import time
 from collections.abc import Callable
@@ -26,11 +25,14 @@ from orexis.config import RunConfig, from_json, to_json
 from orexis.meta.engine import Engine, TrainState, UpdateMetrics, count_shares, make_mesh, split_calls
 from orexis.meta.learner import Learner
 from orexis.networks.egocentric import check_view
-from orexis.runs import checkpoint, distributed, signals
+from orexis.runs import checkpoint, distributed, learners, signals
 from orexis.runs.artefacts import write_artefact
+from orexis.runs.best import Score
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError
-from orexis.runs.folder import CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
+from orexis.runs.folder import BEST, CHECKPOINTS, LEARNER, LOG, METRICS, REWARD, refuse_another
 from orexis.runs.platform import spare_collector, versions
+from orexis.runs.standing import Progress
+from orexis.runs.validation import VALIDATION_SEED, Validator
 from orexis.runs.writers import MetricsFile, Reporter, Totals
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
@@ -47,13 +49,27 @@ AHEAD = 2
 def make_engine(config: RunConfig) -> Engine:
     """Returns the engine of a run on the devices there are. Raises UsageError if its task cannot be used."""
     try:
-        task: Task = make_task(config.task)
+        task = make_run_task(config)
         check_task(task)
         check_view(task.spec, config.meta.reward)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
     mesh = make_mesh(usable_devices(config.meta.lifetimes, config.deterministic, jax.process_count()))
     return Engine(task, config.meta, config.seed, mesh, engine=config.engine, deterministic=config.deterministic)
+
+
+def make_run_task(config: RunConfig) -> Task:
+    """Returns the task of a run, its lifetimes as long as the run asks. Raises ValueError or TypeError as it does."""
+    if config.episodes is None:
+        return make_task(config.task)
+    try:
+        task = make_task(config.task, episodes=config.episodes)
+    except TypeError as error:
+        raise UsageError(f"{config.task} cannot be made with --episodes: {error}") from error
+    told = task.spec.episodes_per_lifetime
+    if told != config.episodes:
+        raise UsageError(f"{config.task} was asked for lifetimes of {config.episodes} episodes and has {told}")
+    return task
 
 
 def usable_devices(num_lifetimes: int, deterministic: bool = False, num_processes: int = 1) -> list[jax.Device]:
@@ -83,52 +99,6 @@ def refuse_too_large(template: TrainState) -> None:
         )
 
 
-@dataclasses.dataclass
-class Progress:
-    """How far a run is: what a checkpoint keeps beside the training state."""
-
-    totals: Totals  # of the row of metrics that was begun
-    step: int = 0  # updates done
-    env_steps: int = 0
-    wall_s: float = 0.0
-    metrics_bytes: int = 0  # length of metrics.csv
-    skipped_in_a_row: int = 0
-
-    @classmethod
-    def from_manifest(cls, manifest: dict[str, Any], num_lifetimes: int) -> "Progress":
-        """Returns the progress that a manifest tells. Raises BadDataError if it does not."""
-        fields = {"step": int, "env_steps": int, "wall_s": float, "metrics_bytes": int, "skipped_in_a_row": int}
-        told = {"skipped_in_a_row": 0, **manifest}  # format 1 did not count them
-        try:
-            for name, kind in fields.items():
-                if type(told.get(name)) is not kind or not 0 <= told[name] < math.inf:
-                    raise ValueError(f"{name} must be {kind.__name__} and not negative, not {told.get(name)!r}")
-            totals = Totals(num_lifetimes, told.get("totals"))
-        except ValueError as error:
-            raise BadDataError(f"the manifest of step {manifest.get('step')} cannot be used: {error}") from error
-        return cls(totals=totals, **{name: told[name] for name in fields})
-
-    def to_manifest(self) -> dict[str, Any]:
-        """Returns what the manifest is to tell, but for the step."""
-        return {
-            "env_steps": self.env_steps,
-            "wall_s": self.wall_s,
-            "metrics_bytes": self.metrics_bytes,
-            "skipped_in_a_row": self.skipped_in_a_row,
-            "totals": self.totals.to_json(),
-        }
-
-    def count(self, metrics: UpdateMetrics) -> None:
-        """Counts one update."""
-        self.step += 1
-        self.env_steps += round(float(metrics.window.steps))
-        self.skipped_in_a_row = self.skipped_in_a_row + 1 if metrics.skipped else 0
-        self.totals.add(metrics)
-
-    def row(self) -> dict[str, float]:
-        return {"update": self.step, "env_steps": self.env_steps, "wall_s": self.wall_s, **self.totals.row()}
-
-
 class Run:
     """One process's part of a run."""
 
@@ -136,6 +106,8 @@ class Run:
         self.run_dir, self.config, self.engine, self.stop = run_dir, config, engine, stop
         self.progress = Progress(Totals(config.meta.lifetimes))
         self._latest: UpdateMetrics | None = None
+        self._validator: Validator | None = None
+        self._beginning: dict[str, np.ndarray] = {}  # of the learner, where another one was begun with
         self._saving_s = 0.0  # spent saving, by this process
 
     def go(self) -> int:
@@ -148,9 +120,9 @@ class Run:
             with contextlib.closing(Reporter(self.run_dir / LOG, updates, done, console)) as report:
                 for warning in warnings:
                     report.say(f"warning: {warning}")
-                if state is not None and distributed.is_first() and not self._artefact_is_of_this_step():
-                    self._write_artefact(jax.device_get(state.learner))  # the kill came between checkpoint and artefact
-                if done >= updates:
+                if state is not None and distributed.is_first() and not self._artefacts_are_of_this_step():
+                    self._write_artefacts(jax.device_get(state.learner))  # the kill came after the checkpoint
+                if done >= updates and not self.progress.best.owed:
                     with contextlib.closing(self._open_metrics(report)) as metrics_file:
                         self._finish_row(metrics_file)
                     report.say(f"{self.run_dir} has {done} updates already: nothing to do")
@@ -173,9 +145,12 @@ class Run:
         template = jax.eval_shape(self.engine.init)
         checkpoint.check_template(template)
         refuse_too_large(template)
-        loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn) if distributed.is_first() else None
+        loaded = None
+        if distributed.is_first():
+            loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn, self._make_fresh)
         state, manifest = distributed.share(loaded or (None, {}), template)
         if state is None:
+            self._read_beginning(template.learner, warn)
             return None
         try:
             trained_with = from_json(RunConfig, manifest.get("config"))
@@ -186,11 +161,38 @@ class Run:
         before, now = manifest.get("devices"), self.engine.mesh.size
         if before not in (None, now) and not self.config.deterministic:
             warn(f"trained on {before} devices so far and on {now} from here: equal to rounding, not to the bit")
+        if distributed.is_first() and self.progress.best.update is not None and not _is_good(self.run_dir / BEST):
+            warn(f"{BEST}/ is lost: from here on the next validation counts as the best")
+            self.progress.best.forget()
         return distributed.place(state, self.engine.shardings)
+
+    def _make_fresh(self) -> TrainState:
+        """Returns the state before the first update, made by this process alone."""
+        return dataclasses.replace(self.engine, mesh=make_mesh(jax.local_devices()[:1])).init()
+
+    def _read_beginning(self, template: Learner, warn: Callable[[str], None]) -> None:
+        """Reads what `begin_with` names, if anything. Raises CommandError where that cannot be begun with."""
+        if self.config.begin_with is None or not distributed.is_first():
+            return
+        beginning = learners.read_beginning(self.config.begin_with)
+        self._beginning, sentences = learners.fit(template, beginning)
+        self.progress.begun_with = beginning.about()
+        for sentence in sentences:
+            warn(sentence)
+
+    def _begin(self) -> TrainState:
+        """Returns the state before the first update, its learner the one that was begun with."""
+        state = self.engine.init()
+        if self.config.begin_with is None:
+            return state
+        fresh = distributed.gather(state.learner, self.engine.mesh)
+        learner, _ = distributed.share((learners.merge(fresh, self._beginning), {}), fresh)
+        return dataclasses.replace(state, learner=distributed.place(learner, self.engine.shardings.learner))
 
     def _train(self, state: TrainState | None, report: Reporter) -> int:
         def prepare():
-            ready = self.engine.init() if state is None else state
+            ready = self._begin() if state is None else state
+            self._prepare_validation()
             return ready, self.engine.compile_updates().lower(ready, np.int32(1)).compile()
 
         current, compiled = signals.hearing(prepare)
@@ -202,12 +204,18 @@ class Run:
         self._clock = start - self.progress.wall_s
         updates, saved = self.config.updates, self.progress.step
         with contextlib.closing(self._open_metrics(report)) as metrics_file:
-            while self.progress.step < updates and not self._gave_up():
+            while (self.progress.step < updates or self.progress.best.owed) and not self._gave_up():
                 # Not kept in `stop`: a signal that comes while they agree is for the next time.
                 code = distributed.agree(self.stop.code)
                 if code is not None:
                     break
-                current = self._stride(current, compiled)
+                if not self.progress.best.owed:
+                    current = self._stride(current, compiled)
+                if self.progress.best.owed and not self._gave_up():
+                    self._validate(current.learner, report)
+                    code = distributed.agree(self.stop.code)
+                    if code is not None:
+                        break
                 self._write_row(metrics_file, report)
                 if self.progress.step % self.config.checkpoint_every == 0:
                     saved = self._save(current, metrics_file)
@@ -217,7 +225,7 @@ class Run:
         report.say(f"saving took {self._saving_s:.3g} s of {time.monotonic() - start:.4g} s of training")
         if self._gave_up():
             raise BadDataError(self._say_what_was_not_finite())
-        if self.progress.step < updates:
+        if self.progress.step < updates or self.progress.best.owed:
             assert code is not None
             done = self.progress.step
             report.say(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
@@ -232,7 +240,8 @@ class Run:
 
     def _stride(self, state: TrainState, compiled) -> TrainState:
         """Returns the state after the updates to the next row or checkpoint, or fewer if the run is to stop."""
-        intervals = (self.config.log_every, self.config.checkpoint_every)
+        validate_every = self.config.validate_every
+        intervals = (self.config.log_every, self.config.checkpoint_every, validate_every or self.config.updates)
         end = min(self.config.updates, *((self.progress.step // every + 1) * every for every in intervals))
         waiting: collections.deque[tuple[int, UpdateMetrics]] = collections.deque()
         for number in split_calls(end - self.progress.step, self.engine.at_once):
@@ -246,7 +255,41 @@ class Run:
         for number, metrics in waiting:
             self._count(number, metrics)
         self.progress.wall_s = time.monotonic() - self._clock
+        self.progress.best.owed = validate_every is not None and self.progress.step % validate_every == 0
         return state
+
+    def _prepare_validation(self) -> None:
+        """Compiles what validates, in the first process, if the run will come to a validation."""
+        every, progress = self.config.validate_every, self.progress
+        if every is None or not distributed.is_first():
+            return
+        if progress.best.owed or self.config.updates // every > progress.step // every:
+            validator = Validator(self.engine.task, self.config.meta, self.config.validation_lifetimes)
+            validator.compile()
+            self._validator = validator
+
+    def _validate(self, learner: Learner, report: Reporter) -> None:
+        """Validates the averaged reward and keeps it if it is the best so far; others than the first go on.
+
+        Asked to stop meanwhile, it is still owed.
+        """
+        best, step = self.progress.best, self.progress.step
+        if not distributed.is_first():
+            best.owed = False
+            return
+        assert self._validator is not None
+        start = time.monotonic()
+        whole = jax.device_get(learner)
+        score = self._validator.score(whole.eta_average, lambda: self.stop.code is not None)
+        if score is None:
+            return
+        if best.add(step, score):
+            self._write_reward(BEST, whole, score)
+        report.say(
+            f"validated at update {step}: {score.episode_return:.4f} an episode, last tenth {score.last_tenth:.4f}, "
+            f"best {_shown(best.score)} at update {best.update}; took {time.monotonic() - start:.3g} s"
+        )
+        self.progress.wall_s = time.monotonic() - self._clock
 
     def _count(self, number: int, metrics: UpdateMetrics) -> None:
         """Waits until so many updates are over and counts them."""
@@ -259,9 +302,9 @@ class Run:
         """Shows how it goes; writes the row of metrics if it is whole."""
         row = self.progress.row()
         report.progress(self.progress.step, row)
-        if self.progress.step % self.config.log_every == 0:
+        if self.progress.step % self.config.log_every == 0 and self.progress.totals.count:
             metrics_file.append(row)
-            self.progress.totals = Totals(self.config.meta.lifetimes)
+            self.progress.begin_row()
 
     def _finish_row(self, metrics_file: MetricsFile) -> None:
         """Writes the row that was begun, after the offset just saved: a run that goes on will overwrite it."""
@@ -290,34 +333,52 @@ class Run:
             whole,
             {**about, **self.progress.to_manifest()},
         )
-        self._write_artefact(whole.learner)
+        self._write_artefacts(whole.learner)
         self._saving_s += time.monotonic() - start
         return self.progress.step
 
-    def _write_artefact(self, learner: Learner) -> None:
-        meta, progress = self.config.meta, self.progress
-        training = {
-            "updates": progress.step,
-            "lifetimes": meta.lifetimes,
-            "seed": self.config.seed,
-            "env_steps": progress.env_steps,
-            "wall_s": progress.wall_s,
-        }
+    def _write_artefacts(self, learner: Learner) -> None:
+        """Writes the learner, then the averaged reward."""
+        about = {"task": self.config.task, "spec": to_json(self.engine.task.spec), **self._record()}
+        learners.write_learner(self.run_dir / LEARNER, learner, about)
+        self._write_reward(REWARD, learner)
+
+    def _write_reward(self, name: str, learner: Learner, score: Score | None = None) -> None:
+        """Writes the averaged reward into the run's folder `name`, with the validation that it was chosen by."""
+        record = self._record()
+        if score is not None:
+            how = {"lifetimes": self.config.validation_lifetimes, "seed": VALIDATION_SEED}
+            record["training"]["validation"] = {**dataclasses.asdict(score), **how}
         write_artefact(
-            self.run_dir / REWARD,
+            self.run_dir / name,
             self.config.task,
             self.engine.task.spec,
-            meta.reward,
+            self.config.meta.reward,
             learner.eta_average,
-            {"config": to_json(self.config), "training": training, "versions": versions()},
+            record,
         )
 
-    def _artefact_is_of_this_step(self) -> bool:
+    def _record(self) -> dict[str, Any]:
+        """Returns what artefacts tell of the run so far."""
+        progress = self.progress
+        training: dict[str, Any] = {
+            "updates": progress.step,
+            "lifetimes": self.config.meta.lifetimes,
+            "seed": self.config.seed,
+            "env_steps": progress.env_steps,
+            "validation_env_steps": progress.best.env_steps,
+            "wall_s": progress.wall_s,
+            "begun_with": progress.begun_with,
+        }
+        return {"config": to_json(self.config), "training": training, "versions": versions()}
+
+    def _artefacts_are_of_this_step(self) -> bool:
         try:
-            training = read_artefact(self.run_dir / REWARD).record.get("training")
+            records = read_artefact(self.run_dir / REWARD).record, learners.read_learner(self.run_dir / LEARNER)[1]
         except (DamagedError, FileNotFoundError):
             return False
-        return isinstance(training, dict) and training.get("updates") == self.progress.step
+        told = [record.get("training") for record in records]
+        return all(isinstance(training, dict) and training.get("updates") == self.progress.step for training in told)
 
     def _say_what_was_not_finite(self) -> str:
         latest = self._latest
@@ -330,3 +391,16 @@ class Run:
             f"eta and phi are as the last good update left them and saved as such in {self.run_dir}: "
             "try smaller learning rates or another seed"
         )
+
+
+def _is_good(folder: Path) -> bool:
+    """Returns whether a reward is there, every byte as it was written."""
+    try:
+        read_artefact(folder)
+    except (DamagedError, FileNotFoundError):
+        return False
+    return True
+
+
+def _shown(score: float | None) -> str:
+    return "none" if score is None else f"{score:.4f}"

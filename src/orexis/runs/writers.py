@@ -38,6 +38,8 @@ COLUMNS = (
     "dropped_lifetimes",
     "entropy_cost",
     "reward_learning_rate",
+    "validation_return",
+    "validation_last_tenth",
 )
 """The columns of metrics.csv, explained one by one in docs/metrics.md."""
 
