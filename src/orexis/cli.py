@@ -193,7 +193,8 @@ class Sweep:
     """Find the coefficients that serve a source best, or the best agent, on lifetimes that no report uses."""
 
     source: Positional[str]
-    """extrinsic-ep, count, icm or teacher; or agent, for settings of the agent under extrinsic-ep and teacher."""
+    """extrinsic-ep, count, icm or teacher; agent, for settings of the agent under extrinsic-ep and teacher; or
+    recipe, for what each part of a tuned recipe buys."""
     task: str
     lifetimes: int = 64
     episodes: int | None = None
@@ -210,6 +211,14 @@ class Sweep:
     """Of sweep agent: the fields that vary, for example learning_rate net; default all that are listed for it."""
     teacher_scale: float | None = None
     """Of sweep agent: what a step of the teacher pays; default the task's."""
+    updates: int = 3000
+    """Of sweep recipe: updates of each training."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Of sweep recipe: training seeds."""
+    runs: Path = Path("runs/recipe")
+    """Of sweep recipe: folder of the runs, which are kept and gone on with."""
+    devices: int | None = None
+    """Of sweep recipe: CPU devices of each training; default one a core."""
 
     def run(self) -> int:
         _require_task(self.task)
@@ -235,12 +244,29 @@ class Sweep:
             plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), tell)
             if self.source == "agent":
                 page = self._sweep_agent(plan, line)
+            elif self.source == "recipe":
+                page = self._sweep_recipe(plan, line)
             else:
                 grid_of(self.source)
                 setting = settle([self.source], self.task, episodes=self.episodes)
                 page = write_sweep(self.out, self.source, self.task, sweep(self.source, setting, plan), line)
         print(page.read_text(encoding="utf-8"))
         return OK
+
+    def _sweep_recipe(self, plan: "Plan", line: list[str]) -> Path:
+        """Writes the table of what each part of a recipe buys; returns the page."""
+        from orexis.runs.evaluate import evaluate_source, settle
+        from orexis.runs.sweep_recipe import RecipePlan, sweep_recipe, write_recipe_sweep
+
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or self.updates < 1:
+            raise UsageError("--seeds takes different numbers, at least one, and --updates at least 1")
+        recipes = RecipePlan(self.task, self.updates, self.seeds, self.episodes, self.runs, self.devices)
+
+        def evaluate(run: Path):
+            return evaluate_source(str(run), settle([str(run)], self.task, episodes=self.episodes), plan)[0]
+
+        line = [*line, "--updates", str(self.updates), "--seeds", *map(str, self.seeds)]
+        return write_recipe_sweep(self.out, recipes, sweep_recipe(recipes, evaluate, print), line)
 
     def _sweep_agent(self, plan: "Plan", line: list[str]) -> Path:
         """Writes the tables of agents, each under every source; returns the page."""
