@@ -130,7 +130,7 @@ def test_a_lifetime_value_of_another_kind_starts_fresh_and_that_is_said(trained)
 
 
 def test_nothing_is_no_beginning(tmp_path):
-    with pytest.raises(UsageError, match="unknown source"):
+    with pytest.raises(UsageError, match="neither the folder of a run, a learner or a reward nor a shipped"):
         read_beginning(str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="no reward in"):
         read_beginning(str(tmp_path))
