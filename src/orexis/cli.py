@@ -16,6 +16,7 @@ from tyro.conf import Positional
 from orexis import __version__
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.presets import PAPER_TASKS, check_task_name, preset
+from orexis.runs.beginnings import check_beginning
 from orexis.runs.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, check_numbers
 from orexis.runs.processes import find_processes
 from orexis.runs.sources import check_source_name
@@ -44,6 +45,8 @@ class Train:
     validate_every: int = 500
     """Updates between two validations of the averaged reward; best/ holds the best of them. 0: none."""
     validation_lifetimes: int = RunConfig.validation_lifetimes
+    stop_on_collapse: bool = RunConfig.stop_on_collapse
+    """End the run, saved and with exit code 0, when its validation has fallen clearly below its best."""
     resume: bool = False
     """Go on with the run in --run-dir."""
     devices: int | None = None
@@ -102,6 +105,8 @@ class Train:
         _require_task(self.task)
         if self.devices is not None and self.devices < 1:
             raise UsageError(f"--devices must be at least 1, not {self.devices}")
+        if self.begin_with is not None and not self.resume:
+            check_beginning(self.begin_with)
         try:
             sees_action = self.reward.sees_action and self.reward_sees_action
             reward = _replace(self.reward, history=self.history, sees_action=sees_action)
@@ -118,6 +123,7 @@ class Train:
                 begin_with=self.begin_with,
                 validate_every=self.validate_every or None,
                 validation_lifetimes=self.validation_lifetimes,
+                stop_on_collapse=self.stop_on_collapse,
                 meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
             )
         except ValueError as error:
@@ -447,7 +453,7 @@ class Doctor:
     """Verify a run or a reward byte by byte; say what is wrong and what a resume would do."""
 
     folder: Positional[Path]
-    """A run folder or a reward folder."""
+    """A run folder, a reward folder or a learner folder."""
 
     def run(self) -> int:
         if not os.path.isdir(self.folder):

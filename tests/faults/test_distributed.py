@@ -19,7 +19,7 @@ from orexis.runs.processes import Processes, find_processes
 from tests.faults import children
 
 UPDATES = 8
-OPTIONS = ["--lifetimes", "8", "--checkpoint-every", "4", "--outer.window", "1"]
+OPTIONS = ["--lifetimes", "8", "--checkpoint-every", "4", "--outer.window", "1", "--validate-every", "3"]
 
 
 def free_port() -> int:
@@ -78,6 +78,8 @@ def test_two_processes_reach_the_bits_of_one_and_go_on_from_each_others_checkpoi
     assert not (tmp_path / "never-made").exists()
     assert state_of(together, UPDATES) == state_of(alone, UPDATES)
     assert rows_of(together) == rows_of(alone)
+    best = "best/reward.safetensors"
+    assert (together / best).read_bytes() == (alone / best).read_bytes()
 
     # Without the option, as many devices are the same bits in whatever processes they are:
     plain = tmp_path / "plain"

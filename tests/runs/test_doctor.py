@@ -177,3 +177,19 @@ def test_a_reward(tmp_path, capsys):
 def test_neither(tmp_path):
     with pytest.raises(UsageError, match="is neither a run folder nor a reward folder"):
         examine(tmp_path)
+
+
+def test_the_best_and_the_learner_are_looked_at(tmp_path):
+    run_dir = train_undisturbed(tmp_path / "run", with_updates(4, validate_every=2, validation_lifetimes=2))
+    good = [finding.text for finding in examine(run_dir).findings if finding.verdict == "good"]
+    assert any(text.startswith(f"{run_dir / 'best'}: a reward for bandit") for text in good)
+    assert any(text.startswith(f"{run_dir / 'learner'}: a learner for bandit") for text in good)
+    assert examine(run_dir / "learner").outlook == "a run can begin with it"
+    flip(run_dir / "learner" / "learner.safetensors")
+    flip(run_dir / "best" / "reward.safetensors")
+    assert len(bad_ones(examine(run_dir))) == 2
+    assert examine(run_dir / "learner").code == BAD_DATA
+    shutil.rmtree(run_dir / "best")
+    shutil.rmtree(run_dir / "learner")
+    assert bad_ones(examine(run_dir)) == ["best/ is missing; a resume takes its next validation for the best"]
+    assert any(finding.text == "learner/ is missing; a resume writes it again" for finding in examine(run_dir).findings)

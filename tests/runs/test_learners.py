@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from orexis.runs import checkpoint, learners, loop
-from orexis.runs.errors import OK, BadDataError, UsageError
+from orexis.runs.errors import BAD_DATA, OK, BadDataError, UsageError
 from orexis.runs.evaluate import evaluate
 from orexis.runs.learners import fit, merge, read_beginning, read_learner
 from orexis.runs.train import train
+from orexis.tasks.registry import make_task
 from orexis.zoo.artefact import MAX_BYTES, DamagedError, read_artefact, seal
-from tests.runs.tiny import TINY, digest_of, remembered_engine, train_undisturbed, with_updates
+from tests.runs.tiny import OPTIONS, TINY, digest_of, remembered_engine, train_undisturbed, with_updates
 
 LONGER = dataclasses.replace(TINY, episodes=30, seed=5, updates=4)
 """Another run: another seed, longer lifetimes."""
@@ -130,7 +131,7 @@ def test_a_lifetime_value_of_another_kind_starts_fresh_and_that_is_said(trained)
 
 
 def test_nothing_is_no_beginning(tmp_path):
-    with pytest.raises(UsageError, match="unknown source"):
+    with pytest.raises(UsageError, match="neither the folder of a run, a learner or a reward nor a shipped"):
         read_beginning(str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="no reward in"):
         read_beginning(str(tmp_path))
@@ -202,3 +203,34 @@ def test_what_a_kill_kept_from_being_written_is_written_by_a_resume(tmp_path, tr
     shutil.rmtree(tmp_path / name)
     assert train(tmp_path, with_updates(4), resume=True) == OK
     assert (tmp_path / name / f"{name}.json").is_file()
+
+
+def test_on_the_command_line_a_hostile_learner_ends_with_bad_data(tmp_path, trained, capsys):
+    from orexis.cli import main
+
+    shutil.copytree(trained / "learner", tmp_path / "learner")
+    flip(tmp_path / "learner" / "learner.safetensors")
+    line = ["train", "bandit", *OPTIONS, "--run-dir", str(tmp_path / "new"), "--begin-with", str(tmp_path / "learner")]
+    assert main(line) == BAD_DATA
+    assert "its sha256 is not the one in learner.json" in capsys.readouterr().err
+
+
+class Stubborn:
+    """A task whose lifetimes have the length that they have."""
+
+    def __init__(self) -> None:
+        self.spec = make_task("bandit").spec
+
+
+@pytest.mark.parametrize("name", ["Stubborn", "make_stubborn"])
+def test_a_task_that_does_not_take_episodes_is_refused(name: str):
+    config = dataclasses.replace(TINY, task=f"tests.runs.test_learners:{name}", episodes=7)
+    with pytest.raises(
+        UsageError, match=r"cannot be made with --episodes|asked for lifetimes of 7 episodes and has 20"
+    ):
+        loop.make_run_task(config)
+
+
+def make_stubborn(episodes: int) -> Stubborn:
+    del episodes
+    return Stubborn()

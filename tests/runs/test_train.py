@@ -17,6 +17,7 @@ from orexis.config import HistoryNetConfig, from_json
 from orexis.meta.engine import AT_ONCE
 from orexis.runs import checkpoint, loop
 from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED, BadDataError, UsageError
+from orexis.runs.outputs import Outputs
 from orexis.runs.train import train
 from orexis.zoo.artefact import read_artefact
 from tests.runs.tiny import TINY, CompiledOnce, digest_of, remembered_engine, rows_of, train_undisturbed, with_updates
@@ -200,7 +201,7 @@ def test_a_kill_between_the_last_checkpoint_and_the_artefact_is_made_good(tmp_pa
         raise KeyError("the process ends here")
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.Run, "_write_artefacts", killed)
+        patch.setattr(Outputs, "write", killed)
         with pytest.raises(KeyError):
             train(tmp_path, with_updates(12, checkpoint_every=12), resume=False)
     assert checkpoint.steps(tmp_path / "checkpoints") == [12]

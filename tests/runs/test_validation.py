@@ -228,3 +228,42 @@ def test_the_seed_is_apart_from_reports_and_sweeps():
     from orexis.cli import Evaluate, Sweep
 
     assert validation.VALIDATION_SEED not in (Evaluate.seed, Sweep.seed)
+
+
+COLLAPSING = (0.1, 0.9, 0.3, 0.3, 0.3, 0.3)
+
+
+def test_a_run_that_collapses_says_so_once_and_goes_on(tmp_path, monkeypatch):
+    give_scores(monkeypatch, *COLLAPSING)
+    assert train(tmp_path, VALIDATED, resume=False) == OK
+    log = (tmp_path / "log.txt").read_text()
+    assert log.count("the run has collapsed") == 1
+    assert f"below the best 0.9000 at update 4, which is kept in {tmp_path / 'best'}" in log
+    assert "done: 12 updates" in log
+
+
+def test_a_run_that_is_to_stop_then_is_saved_and_stays_so_until_asked_to_go_on(tmp_path, monkeypatch):
+    give_scores(monkeypatch, *COLLAPSING)
+    config = dataclasses.replace(VALIDATED, stop_on_collapse=True)
+    assert train(tmp_path, config, resume=False) == OK
+    assert checkpoint.steps(tmp_path / "checkpoints")[-1] == 8
+    assert read_artefact(tmp_path / "best").record["training"]["updates"] == 4
+    assert (
+        "ended at update 8, because it has collapsed; the best 0.9000 at update 4" in (tmp_path / "log.txt").read_text()
+    )
+    assert train(tmp_path, config, resume=True) == OK
+    assert checkpoint.steps(tmp_path / "checkpoints")[-1] == 8
+    assert train(tmp_path, VALIDATED, resume=True) == OK
+    assert checkpoint.steps(tmp_path / "checkpoints")[-1] == 12
+    assert (tmp_path / "log.txt").read_text().count("the run has collapsed") == 1
+    assert [row[0] for row in rows_of(tmp_path)] == ["update", "3", "6", "9", "12"]
+
+
+def test_validation_that_may_cost_much_is_said_with_what_would_be_cheaper(tmp_path):
+    # 11 lifetimes of 20 steps for 2 updates of 4 lifetimes, N 2, T 2: 220 for 32 steps, 6.875.
+    assert validation.share_of_steps(VALIDATED, make_task("bandit").spec) == 220 / 32
+    assert validation.share_of_steps(TINY, make_task("bandit").spec) == 0.0
+    assert train(tmp_path, dataclasses.replace(VALIDATED, updates=1), resume=False) == OK
+    assert "up to 688% as many steps as training; with --validate-every 55" in (tmp_path / "log.txt").read_text()
+    config = dataclasses.replace(VALIDATED, validate_every=55)
+    assert validation.share_of_steps(config, make_task("bandit").spec) == 0.25

@@ -88,15 +88,19 @@ class Best:
         if not isinstance(told, dict) or set(told) != set(KINDS):
             raise ValueError(f"validation must have {', '.join(KINDS)}")
         for name, kind in KINDS.items():
-            value: Any = told[name]
+            value = told[name]
             if value is None and name not in COUNTED:
                 continue
-            if type(value) is not kind or not math.isfinite(value) or (kind is int and value < 0):
+            if type(value) is not kind or not _makes_sense(value):
                 raise ValueError(f"validation.{name} must be {kind.__name__}, not {value!r}")
         known = [told[name] is None for name in ("first", "score", "error", "update")]
         if len(set(known[1:])) > 1 or (known[0] and not known[1]):
             raise ValueError("validation must tell first, score, error and update together")
         return cls(**told)
+
+
+def _makes_sense(value: Any) -> bool:
+    return math.isfinite(value) and (type(value) is float or value >= 0)
 
 
 COUNTED: dict[str, type] = {"env_steps": int, "owed": bool, "low_in_a_row": int}

@@ -12,7 +12,8 @@ from typing import Literal
 from orexis.config import RunConfig, from_json
 from orexis.runs import checkpoint, lock
 from orexis.runs.errors import BAD_DATA, OK, BadDataError, UsageError
-from orexis.runs.folder import CHECKPOINTS, CONFIG, METRICS, REWARD, read_config, refuse_another
+from orexis.runs.folder import BEST, CHECKPOINTS, CONFIG, LEARNER, METRICS, REWARD, read_config, refuse_another
+from orexis.runs.learners import RECORD, read_learner
 from orexis.runs.standing import Progress
 from orexis.zoo.artefact import DamagedError, read_artefact
 
@@ -43,12 +44,16 @@ class Diagnosis:
 
 
 def examine(folder: Path) -> Diagnosis:
-    """Returns what is to be said about a run folder or a reward folder. Raises UsageError if it is neither."""
+    """Returns what is to be said about the folder of a run, a reward or a learner. Raises UsageError if it is none."""
     if (folder / CONFIG).exists() or (folder / CHECKPOINTS).is_dir() or (folder / METRICS).exists():
         return examine_run(folder)
     if (folder / "reward.json").exists() or (folder / "reward.safetensors").exists():
         finding = examine_reward(folder)
         usable = "it can be used" if finding.verdict == "good" else "it cannot be used: train or fetch it again"
+        return Diagnosis([finding], usable)
+    if (folder / RECORD).exists():
+        finding = examine_learner(folder)
+        usable = "a run can begin with it" if finding.verdict == "good" else "it cannot be used: fetch it again"
         return Diagnosis([finding], usable)
     raise UsageError(f"{folder} is neither a run folder nor a reward folder")
 
@@ -62,6 +67,15 @@ def examine_reward(folder: Path) -> Finding:
     training = artefact.record.get("training")
     updates = training.get("updates", "?") if isinstance(training, dict) else "?"
     return Finding("good", f"{folder}: a reward for {artefact.task}, {updates} updates, every byte as it was written")
+
+
+def examine_learner(folder: Path) -> Finding:
+    """Returns what is to be said about a learner."""
+    try:
+        arrays, record = read_learner(folder)
+    except DamagedError as error:
+        return Finding("bad", str(error))
+    return Finding("good", f"{folder}: a learner for {record.get('task')}, {len(arrays)} arrays as they were written")
 
 
 def examine_run(folder: Path) -> Diagnosis:
@@ -85,6 +99,14 @@ def examine_run(folder: Path) -> Diagnosis:
         findings.append(examine_reward(folder / REWARD))
     elif good:
         findings.append(Finding("note", f"{REWARD}/ is missing; a resume writes it again"))
+    if (folder / BEST).exists():
+        findings.append(examine_reward(folder / BEST))
+    elif good and (good.get("validation") or {}).get("update") is not None:
+        findings.append(Finding("bad", f"{BEST}/ is missing; a resume takes its next validation for the best"))
+    if (folder / LEARNER).exists():
+        findings.append(examine_learner(folder / LEARNER))
+    elif good:
+        findings.append(Finding("note", f"{LEARNER}/ is missing; a resume writes it again"))
     findings += _examine_metrics(folder / METRICS, good["metrics_bytes"] if good else 0)
     findings += [
         Finding("note", f"{path.name}: a draft that a crash left; a resume removes it") for path in _drafts(folder)

@@ -21,6 +21,7 @@ import numpy as np
 
 from orexis.meta.learner import Learner
 from orexis.runs import checkpoint
+from orexis.runs.beginnings import check_beginning
 from orexis.runs.errors import BadDataError, UsageError
 from orexis.runs.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.runs.folder import CHECKPOINTS, LEARNER
@@ -110,6 +111,7 @@ def read_beginning(name: str) -> Beginning:
                 return _from_checkpoint(name, folder / CHECKPOINTS)
     except DamagedError as error:
         raise BadDataError(f"--begin-with {name} cannot be used: {error}") from error
+    check_beginning(name)
     artefact = find_artefact(name)
     named = {
         f".eta['{layer}']['{leaf}']": array

@@ -15,7 +15,6 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -26,22 +25,22 @@ from orexis.meta.engine import Engine, TrainState, UpdateMetrics, count_shares, 
 from orexis.meta.learner import Learner
 from orexis.networks.egocentric import check_view
 from orexis.runs import checkpoint, distributed, learners, signals
-from orexis.runs.artefacts import write_artefact
-from orexis.runs.best import Score
+from orexis.runs.choosing import Chooser
 from orexis.runs.errors import OK, BadDataError, MachineError, UsageError
-from orexis.runs.folder import BEST, CHECKPOINTS, LEARNER, LOG, METRICS, REWARD, refuse_another
+from orexis.runs.folder import BEST, CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
+from orexis.runs.outputs import Outputs
 from orexis.runs.platform import spare_collector, versions
 from orexis.runs.standing import Progress
-from orexis.runs.validation import VALIDATION_SEED, Validator
 from orexis.runs.writers import MetricsFile, Reporter, Totals
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
 from orexis.testing import check_task
-from orexis.zoo.artefact import DamagedError, read_artefact
 
 PATIENCE = 10
 """Updates in a row that may be skipped because something is not finite: with so many behind it, a run that
 has to decide whether to make another call stops."""
+COLLAPSED = 256
+"""What processes tell each other when a run is to end because it has collapsed: no exit code, that is 0."""
 AHEAD = 2
 """Calls that are handed to the devices before the first of them must be over: keeps them busy, stops promptly."""
 
@@ -106,7 +105,8 @@ class Run:
         self.run_dir, self.config, self.engine, self.stop = run_dir, config, engine, stop
         self.progress = Progress(Totals(config.meta.lifetimes))
         self._latest: UpdateMetrics | None = None
-        self._validator: Validator | None = None
+        self._outputs = Outputs(run_dir, config, engine.task.spec)
+        self._chooser = Chooser(config, engine.task, self._outputs)
         self._beginning: dict[str, np.ndarray] = {}  # of the learner, where another one was begun with
         self._saving_s = 0.0  # spent saving, by this process
 
@@ -120,13 +120,18 @@ class Run:
             with contextlib.closing(Reporter(self.run_dir / LOG, updates, done, console)) as report:
                 for warning in warnings:
                     report.say(f"warning: {warning}")
-                if state is not None and distributed.is_first() and not self._artefacts_are_of_this_step():
-                    self._write_artefacts(jax.device_get(state.learner))  # the kill came after the checkpoint
+                if state is not None and distributed.is_first() and not self._outputs.are_of(done):
+                    self._outputs.write(jax.device_get(state.learner), self.progress)  # the kill came before it
                 if done >= updates and not self.progress.best.owed:
                     with contextlib.closing(self._open_metrics(report)) as metrics_file:
                         self._finish_row(metrics_file)
                     report.say(f"{self.run_dir} has {done} updates already: nothing to do")
                     return OK
+                if self._chooser.must_end(self.progress):
+                    report.say(self._chooser.farewell(self.progress))
+                    return OK
+                for warning in self._chooser.warnings():
+                    report.say(f"warning: {warning}")
                 report.say(
                     f"{'resuming' if done else 'starting'} {self.config.task} at update {done} of {updates}, "
                     f"{self.config.meta.lifetimes} lifetimes on {self.engine.mesh.size} devices, in {self.run_dir}"
@@ -161,7 +166,7 @@ class Run:
         before, now = manifest.get("devices"), self.engine.mesh.size
         if before not in (None, now) and not self.config.deterministic:
             warn(f"trained on {before} devices so far and on {now} from here: equal to rounding, not to the bit")
-        if distributed.is_first() and self.progress.best.update is not None and not _is_good(self.run_dir / BEST):
+        if distributed.is_first() and self.progress.best.update is not None and not self._outputs.has_best():
             warn(f"{BEST}/ is lost: from here on the next validation counts as the best")
             self.progress.best.forget()
         return distributed.place(state, self.engine.shardings)
@@ -192,7 +197,7 @@ class Run:
     def _train(self, state: TrainState | None, report: Reporter) -> int:
         def prepare():
             ready = self._begin() if state is None else state
-            self._prepare_validation()
+            self._chooser.prepare(self.progress)
             return ready, self.engine.compile_updates().lower(ready, np.int32(1)).compile()
 
         current, compiled = signals.hearing(prepare)
@@ -203,6 +208,7 @@ class Run:
         start = time.monotonic()
         self._clock = start - self.progress.wall_s
         updates, saved = self.config.updates, self.progress.step
+        code: int | None = None
         with contextlib.closing(self._open_metrics(report)) as metrics_file:
             while (self.progress.step < updates or self.progress.best.owed) and not self._gave_up():
                 # Not kept in `stop`: a signal that comes while they agree is for the next time.
@@ -213,7 +219,7 @@ class Run:
                     current = self._stride(current, compiled)
                 if self.progress.best.owed and not self._gave_up():
                     self._validate(current.learner, report)
-                    code = distributed.agree(self.stop.code)
+                    code = distributed.agree(COLLAPSED if self._chooser.must_end(self.progress) else self.stop.code)
                     if code is not None:
                         break
                 self._write_row(metrics_file, report)
@@ -225,6 +231,9 @@ class Run:
         report.say(f"saving took {self._saving_s:.3g} s of {time.monotonic() - start:.4g} s of training")
         if self._gave_up():
             raise BadDataError(self._say_what_was_not_finite())
+        if code == COLLAPSED:
+            report.say(self._chooser.farewell(self.progress))
+            return OK
         if self.progress.step < updates or self.progress.best.owed:
             assert code is not None
             done = self.progress.step
@@ -240,8 +249,8 @@ class Run:
 
     def _stride(self, state: TrainState, compiled) -> TrainState:
         """Returns the state after the updates to the next row or checkpoint, or fewer if the run is to stop."""
-        validate_every = self.config.validate_every
-        intervals = (self.config.log_every, self.config.checkpoint_every, validate_every or self.config.updates)
+        config = self.config
+        intervals = (config.log_every, config.checkpoint_every, config.validate_every or config.updates)
         end = min(self.config.updates, *((self.progress.step // every + 1) * every for every in intervals))
         waiting: collections.deque[tuple[int, UpdateMetrics]] = collections.deque()
         for number in split_calls(end - self.progress.step, self.engine.at_once):
@@ -255,40 +264,11 @@ class Run:
         for number, metrics in waiting:
             self._count(number, metrics)
         self.progress.wall_s = time.monotonic() - self._clock
-        self.progress.best.owed = validate_every is not None and self.progress.step % validate_every == 0
+        self.progress.best.owed = self._chooser.is_due(self.progress.step)
         return state
 
-    def _prepare_validation(self) -> None:
-        """Compiles what validates, in the first process, if the run will come to a validation."""
-        every, progress = self.config.validate_every, self.progress
-        if every is None or not distributed.is_first():
-            return
-        if progress.best.owed or self.config.updates // every > progress.step // every:
-            validator = Validator(self.engine.task, self.config.meta, self.config.validation_lifetimes)
-            validator.compile()
-            self._validator = validator
-
     def _validate(self, learner: Learner, report: Reporter) -> None:
-        """Validates the averaged reward and keeps it if it is the best so far; others than the first go on.
-
-        Asked to stop meanwhile, it is still owed.
-        """
-        best, step = self.progress.best, self.progress.step
-        if not distributed.is_first():
-            best.owed = False
-            return
-        assert self._validator is not None
-        start = time.monotonic()
-        whole = jax.device_get(learner)
-        score = self._validator.score(whole.eta_average, lambda: self.stop.code is not None)
-        if score is None:
-            return
-        if best.add(step, score):
-            self._write_reward(BEST, whole, score)
-        report.say(
-            f"validated at update {step}: {score.episode_return:.4f} an episode, last tenth {score.last_tenth:.4f}, "
-            f"best {_shown(best.score)} at update {best.update}; took {time.monotonic() - start:.3g} s"
-        )
+        self._chooser.validate(learner, self.progress, report.say, lambda: self.stop.code is not None)
         self.progress.wall_s = time.monotonic() - self._clock
 
     def _count(self, number: int, metrics: UpdateMetrics) -> None:
@@ -305,6 +285,8 @@ class Run:
         if self.progress.step % self.config.log_every == 0 and self.progress.totals.count:
             metrics_file.append(row)
             self.progress.begin_row()
+            for sentence in self.progress.health.look(row, self.config, self.engine.task.spec):
+                report.say(f"warning: {sentence}")
 
     def _finish_row(self, metrics_file: MetricsFile) -> None:
         """Writes the row that was begun, after the offset just saved: a run that goes on will overwrite it."""
@@ -333,52 +315,9 @@ class Run:
             whole,
             {**about, **self.progress.to_manifest()},
         )
-        self._write_artefacts(whole.learner)
+        self._outputs.write(whole.learner, self.progress)
         self._saving_s += time.monotonic() - start
         return self.progress.step
-
-    def _write_artefacts(self, learner: Learner) -> None:
-        """Writes the learner, then the averaged reward."""
-        about = {"task": self.config.task, "spec": to_json(self.engine.task.spec), **self._record()}
-        learners.write_learner(self.run_dir / LEARNER, learner, about)
-        self._write_reward(REWARD, learner)
-
-    def _write_reward(self, name: str, learner: Learner, score: Score | None = None) -> None:
-        """Writes the averaged reward into the run's folder `name`, with the validation that it was chosen by."""
-        record = self._record()
-        if score is not None:
-            how = {"lifetimes": self.config.validation_lifetimes, "seed": VALIDATION_SEED}
-            record["training"]["validation"] = {**dataclasses.asdict(score), **how}
-        write_artefact(
-            self.run_dir / name,
-            self.config.task,
-            self.engine.task.spec,
-            self.config.meta.reward,
-            learner.eta_average,
-            record,
-        )
-
-    def _record(self) -> dict[str, Any]:
-        """Returns what artefacts tell of the run so far."""
-        progress = self.progress
-        training: dict[str, Any] = {
-            "updates": progress.step,
-            "lifetimes": self.config.meta.lifetimes,
-            "seed": self.config.seed,
-            "env_steps": progress.env_steps,
-            "validation_env_steps": progress.best.env_steps,
-            "wall_s": progress.wall_s,
-            "begun_with": progress.begun_with,
-        }
-        return {"config": to_json(self.config), "training": training, "versions": versions()}
-
-    def _artefacts_are_of_this_step(self) -> bool:
-        try:
-            records = read_artefact(self.run_dir / REWARD).record, learners.read_learner(self.run_dir / LEARNER)[1]
-        except (DamagedError, FileNotFoundError):
-            return False
-        told = [record.get("training") for record in records]
-        return all(isinstance(training, dict) and training.get("updates") == self.progress.step for training in told)
 
     def _say_what_was_not_finite(self) -> str:
         latest = self._latest
@@ -391,16 +330,3 @@ class Run:
             f"eta and phi are as the last good update left them and saved as such in {self.run_dir}: "
             "try smaller learning rates or another seed"
         )
-
-
-def _is_good(folder: Path) -> bool:
-    """Returns whether a reward is there, every byte as it was written."""
-    try:
-        read_artefact(folder)
-    except (DamagedError, FileNotFoundError):
-        return False
-    return True
-
-
-def _shown(score: float | None) -> str:
-    return "none" if score is None else f"{score:.4f}"

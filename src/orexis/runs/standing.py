@@ -7,6 +7,7 @@ from typing import Any
 from orexis.meta.engine import UpdateMetrics
 from orexis.runs.best import Best
 from orexis.runs.errors import BadDataError
+from orexis.runs.health import Health
 from orexis.runs.writers import Totals
 
 
@@ -16,6 +17,7 @@ class Progress:
 
     totals: Totals  # of the row of metrics that was begun
     best: Best = dataclasses.field(default_factory=Best)  # what its validations said
+    health: Health = dataclasses.field(default_factory=Health)  # which warnings were given
     begun_with: dict[str, str] | None = None  # what the first update started from, see `orexis.runs.learners`
     step: int = 0  # updates done
     env_steps: int = 0
@@ -34,10 +36,12 @@ class Progress:
                     raise ValueError(f"{name} must be {kind.__name__} and not negative, not {told.get(name)!r}")
             totals = Totals(num_lifetimes, told.get("totals"))
             best = Best.from_json(told.get("validation"))
+            health = Health.from_json(told.get("health"))
             begun_with = _texts(told.get("begun_with"))
         except ValueError as error:
             raise BadDataError(f"the manifest of step {manifest.get('step')} cannot be used: {error}") from error
-        return cls(totals=totals, best=best, begun_with=begun_with, **{name: told[name] for name in fields})
+        counted = {name: told[name] for name in fields}
+        return cls(totals=totals, best=best, health=health, begun_with=begun_with, **counted)
 
     def to_manifest(self) -> dict[str, Any]:
         """Returns what the manifest is to tell, but for the step."""
@@ -48,6 +52,7 @@ class Progress:
             "skipped_in_a_row": self.skipped_in_a_row,
             "totals": self.totals.to_json(),
             "validation": self.best.to_json(),
+            "health": self.health.to_json(),
             "begun_with": self.begun_with,
         }
 

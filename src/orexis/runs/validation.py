@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from orexis.agents.actor_critic import ActorCritic
-from orexis.config import MetaConfig
+from orexis.config import MetaConfig, RunConfig, TaskSpec
 from orexis.meta.engine import make_mesh
 from orexis.meta.living import Episodes, lives_program
 from orexis.rewards.learned import LearnedReward
@@ -22,6 +22,8 @@ from orexis.types import PyTree
 VALIDATION_SEED = 7000
 CHUNK = 8
 """Lifetimes that a device lives at once."""
+COSTLY = 0.25
+"""Steps of validation for each step of training that are worth a warning."""
 
 
 class Validator:
@@ -60,6 +62,18 @@ class Validator:
             lengths.append(episodes.length.reshape(at_once, -1))
         wanted = slice(self.num_lifetimes)
         return score_of(np.concatenate(returns)[wanted], np.concatenate(lengths)[wanted])
+
+
+def share_of_steps(config: RunConfig, spec: TaskSpec) -> float:
+    """Returns how many steps validations take at most for each that training takes; 0 without validations.
+
+    lifetimes · episodes · time limit / (updates between two · L · N · T)
+    """
+    if config.validate_every is None:
+        return 0.0
+    meta = config.meta
+    trained = config.validate_every * meta.lifetimes * meta.outer.window * meta.agent.rollout_length
+    return config.validation_lifetimes * spec.episodes_per_lifetime * spec.time_limit / trained
 
 
 def score_of(extrinsic: np.ndarray, length: np.ndarray) -> Score:
