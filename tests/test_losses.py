@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orexis.losses import entropy, entropy_loss, log_probability, policy_gradient_loss, value_loss
+from orexis.losses import all_actions_loss, entropy, entropy_loss, log_probability, policy_gradient_loss, value_loss
 
 LOG2, LOG3 = np.log(2.0), np.log(3.0)
 # Row 0: probabilities 1/4, 3/4. Row 1: 1/2, 1/2.
@@ -78,3 +78,33 @@ def test_the_value_loss_carries_opposite_gradients_to_values_and_targets():
     to_values, to_targets = jax.grad(value_loss, argnums=(0, 1))(values, targets, mask)
     np.testing.assert_allclose(to_values, [-2.0, 0.0])
     np.testing.assert_allclose(to_targets, [2.0, 0.0])
+
+
+EXPECTED = jnp.array([[1.0, -0.5], [0.2, 0.4]])  # Q − V of each action
+
+
+def test_all_actions_loss_by_hand():
+    # Row 0: ¼·1 − ¾·½ = −⅛, and log ¾ times (2 − −½). Row 1 is masked.
+    loss = all_actions_loss(LOGITS, ACTIONS, jnp.array([2.0, 9.0]), EXPECTED, jnp.array([1.0, 0.0]))
+    np.testing.assert_allclose(loss, 0.125 - (LOG3 - 2 * LOG2) * 2.5, rtol=1e-6)
+
+
+def test_with_one_step_advantages_nothing_is_left_to_the_sample():
+    taken = EXPECTED[jnp.arange(2), ACTIONS]
+    gradient = jax.grad(all_actions_loss)(LOGITS, ACTIONS, taken, EXPECTED, jnp.ones(2))
+    other = jax.grad(all_actions_loss)(LOGITS, 1 - ACTIONS, EXPECTED[jnp.arange(2), 1 - ACTIONS], EXPECTED, jnp.ones(2))
+    np.testing.assert_allclose(gradient, other, rtol=1e-5, atol=1e-7)
+    assert np.abs(gradient).max() > 1e-2
+
+
+def test_in_expectation_over_the_action_it_is_the_policy_gradient_whatever_is_expected():
+    # Σ_a pi(a) · gradient with a taken and advantage A(a), for row 0 alone.
+    logits, advantages, mask = LOGITS[:1], jnp.array([0.7, -1.3]), jnp.ones(1)
+    chances = jax.nn.softmax(logits[0])
+
+    def mean(gradient_of):
+        return sum(chances[a] * gradient_of(jnp.array([a]), advantages[a : a + 1]) for a in range(2))
+
+    plain = mean(lambda a, worth: jax.grad(policy_gradient_loss)(logits, a, worth, mask))
+    ours = mean(lambda a, worth: jax.grad(all_actions_loss)(logits, a, worth, EXPECTED[:1], mask))
+    np.testing.assert_allclose(ours, plain, rtol=1e-5, atol=1e-7)

@@ -4,7 +4,7 @@ import numpy as np
 import optax
 import pytest
 
-from orexis.optimizers import Adam, Sgd
+from orexis.optimizers import Adam, Sgd, clip_factor, squared_norm
 
 THETA = {"w": jnp.array([1.0, -2.0]), "b": jnp.array(0.5)}
 GRADS = [
@@ -94,3 +94,20 @@ def test_adams_first_moment_carries_gradient_from_one_update_to_the_next():
     # d theta_2 / d g_1 = −alpha·(1/d_1 + (1/3)/d_2); without the moment's edge it would be −alpha.
     expected = -0.1 * (1.0 + 1.0 / (3.0 * 3.0**0.5))
     assert float(jax.grad(weight_after_two_steps)(jnp.array(1.0))) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_clipped_gradient_has_the_norm_asked_for_and_a_small_one_is_left_alone():
+    grads = {"w": jnp.array([3.0, 0.0]), "b": jnp.array(-4.0)}  # norm 5
+    assert float(squared_norm(grads)) == 25.0
+    np.testing.assert_allclose(clip_factor(squared_norm(grads), 2.0), 0.4, rtol=1e-6)
+    assert float(clip_factor(squared_norm(grads), 5.5)) == 1.0
+    assert clip_factor(squared_norm(grads), None) == 1.0
+
+
+def test_clipping_is_differentiable_at_a_zero_gradient_and_carries_gradient_where_it_clips():
+    def clipped(x):
+        grads = x * jnp.array([3.0, 4.0])
+        return jnp.sum(clip_factor(squared_norm(grads), 2.0) * grads)
+
+    np.testing.assert_allclose(jax.grad(clipped)(0.0), 7.0, rtol=1e-6)  # nothing is clipped: the slope of 3x + 4x
+    np.testing.assert_allclose(jax.grad(clipped)(1.0), 0.0, atol=1e-6)  # clipped, it no longer grows with x

@@ -123,3 +123,18 @@ def test_the_optimizer_is_the_one_that_the_config_names():
 def test_thetas_norm_is_euclidean():
     state = ActorCriticState(theta={"a": {"w": jnp.array([3.0, 0.0])}, "b": {"w": jnp.array([[4.0]])}}, optimizer=())
     assert float(theta_norm(state)) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("clip", [0.05, 1e3])
+def test_an_update_is_no_longer_than_the_clip_times_the_rate(theta, update, clip: float):
+    agent = ActorCritic(SPEC, dataclasses.replace(CONFIG, gradient_clip=clip))
+    clipped = jax.jit(lambda *given: agent.update(ActorCriticState(given[0], ()), *given[1:], Returns()).theta)
+    free, held = update(theta, GOES_ON, REWARDS)[0], clipped(theta, GOES_ON, REWARDS)
+    moved, moved_freely = (
+        np.concatenate([np.ravel(a - b) for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(theta), strict=True)])
+        for new in (held, free)
+    )
+    length = np.linalg.norm(moved_freely)
+    assert CONFIG.learning_rate * 0.05 < length < CONFIG.learning_rate * 1e3
+    np.testing.assert_allclose(np.linalg.norm(moved), min(length, CONFIG.learning_rate * clip), rtol=1e-4)
+    np.testing.assert_allclose(moved * length, moved_freely * np.linalg.norm(moved), rtol=1e-3, atol=1e-6)

@@ -58,3 +58,14 @@ def test_gradients_of_finite_norm_keep_a_finite_learner_finite(size: float):
         before, learner = learner, step(learner, grad, grad, learner.balance)
         assert float(jnp.max(jnp.abs(learner.eta - before.eta))) <= 10 * 0.01
     assert bool(all_finite(learner))
+
+
+def test_etas_gradient_is_clipped_before_adam_and_phis_is_not():
+    clipped = dataclasses.replace(OUTER, gradient_clip=0.5)
+    learner, eta_grad, phi_grad = first(), network(10), network(20, units=4)
+    size = float(jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in jax.tree.leaves(eta_grad))))
+    assert size > 0.5
+    ours = step_learner(clipped, learner, eta_grad, phi_grad, learner.balance)
+    scaled = jax.tree.map(lambda g: g * (0.5 / size), eta_grad)
+    expected = step_learner(OUTER, learner, scaled, phi_grad, learner.balance)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-8), ours, expected)

@@ -8,6 +8,7 @@ import pytest
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.agents.scripted import RandomAgent
+from orexis.meta.privilege import Privilege
 from orexis.meta.rollout import collect, play, throw, throw_ahead
 from orexis.networks import policy
 from orexis.tasks.base import begin_world
@@ -120,3 +121,25 @@ def test_dice_come_from_the_key_alone(rollout_of_an_actor_critic):
     again, other = act(task, agent, key=0), act(task, agent, key=1)
     np.testing.assert_array_equal(again[3].action, rollout_of_an_actor_critic[3].action)
     assert np.any(np.asarray(other[3].action) != np.asarray(again[3].action))
+
+
+def test_the_alternative_that_was_taken_is_what_happened_and_others_are_not():
+    task = small_task(episodes=2)
+    agent = RandomAgent(task.spec, rollout_length=12)
+
+    def run(key):
+        world = begin_world(task, jax.random.fold_in(key, 0), jnp.zeros((), jnp.int32))
+        privilege = Privilege.of(task)
+        return play(task, agent, (), world, throw(jax.random.fold_in(key, 1), 12), privilege, all_actions=True)
+
+    _, _, rollout, steps = jax.jit(run)(jax.random.key(0))
+    others, rows = steps.alternatives, np.arange(12)
+    assert others.arrival.shape == (12, task.spec.num_actions, *task.spec.observation_shape)
+    for name in ("arrival", "reward", "episode_goes_on", "lifetime_goes_on"):
+        taken = np.asarray(getattr(others, name))[rows, np.asarray(rollout.action)]
+        np.testing.assert_array_equal(taken, getattr(rollout, name), err_msg=name)
+    after = np.asarray(others.hints)[rows, np.asarray(rollout.action)]
+    np.testing.assert_allclose(after[:, :-1], rollout.hints[1:, :-1], rtol=1e-6)  # but for the policy's entropy
+    assert rollout.hints.shape == (13, after.shape[1])
+    assert not np.array_equal(others.arrival[:, 0], others.arrival[:, 1])
+    assert float(rollout.lifetime_goes_on[-1]) == 0.0  # the lifetime's end was among them
