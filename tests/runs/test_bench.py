@@ -7,7 +7,10 @@ import pytest
 
 from orexis.figures.scaling import scaling_figure
 from orexis.networks import layers
-from orexis.runs.bench_worker import count_matmul_flops
+from orexis.presets import PAPER_TASKS, TUNED, preset
+from orexis.reference.naive import Naive
+from orexis.runs.bench import Setting
+from orexis.runs.bench_worker import config_of, count_matmul_flops
 from orexis.tasks.abc import ABC_MAP, RandomABC, abc_map
 
 ONE = 2 * 3 * 4 * 5  # flops of [3, 4]·[4, 5]
@@ -40,6 +43,14 @@ def test_products_that_nobody_uses_are_not_counted():
 
     assert flops(gradient_of_x) == 2 * ONE
     assert flops(lambda x, w: jax.grad(lambda w: jnp.sum(jnp.sin(layers.times(x, w))))(w)) == 2 * ONE
+
+
+@pytest.mark.parametrize("task", [*TUNED, "my_module:Mine"])
+def test_the_reference_knows_all_that_it_is_measured_with_and_the_tuned_recipe_is_measured_too(task: str):
+    Naive(RandomABC(), config_of(Setting(task)))
+    assert config_of(Setting(task, recipe="tuned")) == preset(task)
+    if task in PAPER_TASKS:
+        assert config_of(Setting(task)) == preset(task, "paper")
 
 
 def test_convolutions_are_counted():

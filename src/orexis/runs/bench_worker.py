@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from orexis.config import MetaConfig, OuterConfig
+from orexis.presets import PAPER, preset
 from orexis.runs.bench import Setting
 from orexis.runs.platform import prepare_jax, spare_collector
 
@@ -75,13 +77,12 @@ def make_side(side: str, setting: Setting) -> Side:
     import jax
 
     from orexis.meta.engine import Engine, make_mesh
-    from orexis.presets import preset
     from orexis.reference.naive import Naive
     from orexis.tasks.abc import RandomABC, abc_map
     from orexis.tasks.registry import make_task
 
     task = make_task(setting.task) if setting.grid is None else RandomABC(drawing=abc_map(setting.grid))
-    config = preset(setting.task)
+    config = config_of(setting)
     config = dataclasses.replace(
         config,
         lifetimes=setting.lifetimes,
@@ -95,6 +96,15 @@ def make_side(side: str, setting: Setting) -> Side:
     engine = Engine(task, config, 0, make_mesh(), engine="fast" if side == "engine" else "dense")
     num_chunks = setting.lifetimes // (engine.mesh.size * (engine.chunk or 1))
     return Side(engine.init(), engine.compile_update(), engine.compile_updates(), engine.at_once, num_chunks)
+
+
+def config_of(setting: Setting) -> MetaConfig:
+    """Returns the settings that are measured, see `runs.bench.Setting.recipe`."""
+    if setting.recipe == "tuned" or setting.task in PAPER:
+        return preset(setting.task, setting.recipe)
+    tuned = preset(setting.task)
+    agent = dataclasses.replace(tuned.agent, gradient_clip=None)
+    return dataclasses.replace(tuned, agent=agent, outer=OuterConfig(window=tuned.outer.window))
 
 
 def count_matmul_flops(jaxpr: Any, num_chunks: int) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from orexis.config import MetaConfig
 from orexis.figures.table import SourceTable
 from orexis.presets import PAPER, preset
-from orexis.runs.errors import MachineError
+from orexis.runs.errors import BAD_DATA, OK, BadDataError, MachineError
 from orexis.statistics import bootstrap_interval
 
 FULL = "the whole recipe"
@@ -51,15 +51,15 @@ def _ingredients(meta: MetaConfig) -> list[tuple[str, bool, tuple[str, ...]]]:
     falls = outer.entropy_cost.start > outer.entropy_cost.end
     end = f"{outer.entropy_cost.end:g}"
     return [
-        ("the privileged value", outer.privileged_value, ("--no-outer.privileged-value",)),
+        ("the privileged value", outer.privileged_value, ("--outer.no-privileged-value",)),
         ("the cost on rewards", outer.reward_cost > 0, ("--outer.reward-cost", "0")),
         ("the inner clip", agent.gradient_clip is not None, ("--agent.gradient-clip", "None")),
         ("the outer clip", outer.gradient_clip is not None, ("--outer.gradient-clip", "None")),
         ("GAE (λ = 1)", outer.advantage_trace < 1, ("--outer.advantage-trace", "1")),
         ("annealing the entropy cost", falls, ("--outer.entropy-cost.start", end)),
         ("holding the entropy", outer.entropy_level.share is not None, ("--outer.entropy-level.share", "None")),
-        ("running scales", outer.normalize, ("--no-outer.normalize",)),
-        ("all actions", outer.all_actions, ("--no-outer.all-actions",)),
+        ("running scales", outer.normalize, ("--outer.no-normalize",)),
+        ("all actions", outer.all_actions, ("--outer.no-all-actions",)),
         ("the egocentric view", meta.reward.view == "egocentric", ("--reward.view", "planes")),
     ]
 
@@ -107,16 +107,19 @@ class RecipePlan:
 
 
 def train_variant(plan: RecipePlan, number: int, variant: Variant, seed: int) -> Path:
-    """Returns the run folder of a variant, trained to the end. Raises MachineError if that failed."""
+    """Returns the run folder of a variant, trained to the end. Raises BadDataError if it was given up, else
+    MachineError."""
     place = plan.place(number, seed)
     extra = ["--run-dir", str(place), "--resume", "--validate-every", "0", "--checkpoint-every", str(plan.updates)]
     extra += ["--devices", str(plan.devices)] if plan.devices else []
     command = [sys.executable, "-m", "orexis", *plan.command(variant, seed)[1:], *extra]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        said = (result.stderr or result.stdout).strip().splitlines()
-        raise MachineError(f"{shlex.join(plan.command(variant, seed))} failed: {said[-1] if said else 'no message'}")
-    return place
+    if result.returncode == OK:
+        return place
+    said = (result.stderr or result.stdout).strip().splitlines()
+    sentence = f"{shlex.join(plan.command(variant, seed))} failed: {said[-1] if said else 'no message'}"
+    # A run that was stopped because nothing in it was finite any more is a result; all else is a mistake.
+    raise (BadDataError if result.returncode == BAD_DATA else MachineError)(sentence)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +166,7 @@ def sweep_recipe(
         for seed in plan.seeds:
             try:
                 tables.append(evaluate(train(plan, number, variant, seed)))
-            except MachineError as error:
+            except BadDataError as error:
                 failed.append(f"seed {seed}: {error}")
         rows.append(judge(variant, tables, failed))
         log(f"{variant.name}: {rows[-1].mean:.3f} ({', '.join(f'{x:.3f}' for x in rows[-1].means)})")
