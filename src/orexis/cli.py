@@ -8,14 +8,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import tyro
 from tyro.conf import Positional
 
 from orexis import __version__
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
-from orexis.presets import PAPER_TASKS, check_task_name, preset
+from orexis.presets import PAPER_TASKS, check_task_name, preset, training_episodes
 from orexis.runs.beginnings import check_beginning
 from orexis.runs.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, check_numbers
 from orexis.runs.processes import find_processes
@@ -39,7 +39,7 @@ class Train:
     checkpoint_every: int = RunConfig.checkpoint_every
     """Updates between two checkpoints."""
     episodes: int | None = None
-    """Of a lifetime; default the task's own."""
+    """Of a lifetime while training; default the recipe's, or else the task's own."""
     begin_with: str | None = None
     """Start from a learner that was trained before: a run, its learner folder, or (eta alone) a reward."""
     validate_every: int = 500
@@ -85,6 +85,8 @@ class Train:
             raise UsageError(f"--recipe {recipe}: {error}") from error
         return cls(
             task,
+            recipe=cast(Any, recipe),
+            episodes=training_episodes(task, recipe),
             lifetimes=meta.lifetimes,
             reward_sees_action=meta.reward.sees_action,
             agent=meta.agent,

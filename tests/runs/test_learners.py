@@ -158,6 +158,12 @@ def flip(path: Path) -> None:
     path.write_bytes(bytes(data))
 
 
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
 def enlarge(path: Path) -> None:
     with path.open("r+b") as file:
         file.truncate(9 * MAX_BYTES)
@@ -166,6 +172,7 @@ def enlarge(path: Path) -> None:
 HOSTILE = {
     "flipped arrays": lambda place: flip(place / "learner.safetensors"),
     "flipped record": lambda place: flip(place / "learner.json"),
+    "changed record": lambda place: change(place / "learner.json", '"bandit"', '"bundit"'),
     "no arrays": lambda place: (place / "learner.safetensors").unlink(),
     "no record": lambda place: (place / "learner.json").unlink(),
     "a folder": lambda place: [(place / "learner.json").unlink(), (place / "learner.json").mkdir()],

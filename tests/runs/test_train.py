@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import json
 import os
 import re
@@ -12,11 +13,13 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from orexis.config import HistoryNetConfig, from_json
 from orexis.meta.engine import AT_ONCE
 from orexis.runs import checkpoint, loop
 from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED, BadDataError, UsageError
+from orexis.runs.files import pack_arrays
 from orexis.runs.outputs import Outputs
 from orexis.runs.train import train
 from orexis.zoo.artefact import read_artefact
@@ -350,3 +353,22 @@ def test_a_task_that_names_no_agents_plane_is_refused_before_anything_is_compile
     ):
         MAKE_ENGINE(dataclasses.replace(TINY, meta=meta))
     MAKE_ENGINE(dataclasses.replace(TINY, task="key-box", meta=meta))
+
+
+def test_a_run_from_before_a_part_of_the_learner_goes_on_with_a_fresh_one(tmp_path, monkeypatch):
+    assert train(tmp_path, with_updates(2), resume=False) == OK
+    place = checkpoint.place_of(tmp_path / "checkpoints", 2)
+    arrays = {name: array for name, array in load_file(place / "state.safetensors").items() if PART not in name}
+    manifest = json.loads((place / "manifest.json").read_text())
+    data = pack_arrays(arrays)
+    (place / "state.safetensors").write_bytes(data)
+    manifest["files"]["state.safetensors"] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    (place / "manifest.json").write_text(json.dumps(checkpoint.seal(manifest)))
+    with pytest.raises(BadDataError, match=r"the first is \.learner\.phi_optimizer"):
+        train(tmp_path, with_updates(4), resume=True)
+    monkeypatch.setattr(checkpoint, "NEW_PARTS", (PART,))
+    assert train(tmp_path, with_updates(4), resume=True) == OK
+    assert int(state_at(tmp_path, 4).learner.phi_optimizer.count) == 2  # of four updates: it began again
+
+
+PART = ".learner.phi_optimizer"

@@ -236,7 +236,10 @@ def see_facts(window: Window, rewards: jax.Array, lifetime: Lifetime, scales: Sc
     The hints of the rollouts, and the mean return of an episode so far, in the unit of `rewards` f32[S].
     """
     earned, ended = so_far(window, rewards, lifetime, scales)
-    hints = jnp.concatenate([window.rollouts.hints, window.last.hints[-1:]])
+    before, last = window.rollouts.hints, window.last.hints
+    assert not isinstance(before, tuple)
+    assert not isinstance(last, tuple)
+    hints = jnp.concatenate([before, last[-1:]])
     return jnp.concatenate([hints, (earned / (1.0 + ended))[:, None]], axis=1)
 
 
@@ -280,6 +283,7 @@ def judge_actions(
         earned, ended = so_far(window, rollouts.reward / scales.unit, lifetime, scales)
         before_reward, before_ended = earned[acted][:-1, None], ended[acted][:-1, None]
         mean = (before_reward + others.reward / scales.unit) / (1.0 + before_ended + 1.0 - others.episode_goes_on)
+        assert not isinstance(others.hints, tuple)
         facts = jnp.concatenate([others.hints, mean[..., None]], axis=-1)
     following = parts.value.foresee(phi, state, rest, others, facts)
     goes_on = others.lifetime_goes_on

@@ -11,7 +11,7 @@ from orexis.config import RunConfig
 from orexis.figures.evaluation import Panel, evaluation_figure
 from orexis.figures.palette import paper_style
 from orexis.figures.table import SourceTable
-from orexis.presets import preset
+from orexis.presets import preset, training_episodes
 from orexis.reproduce.claims import Claim, claims_table
 from orexis.reproduce.fig3_claims import CLAIMS, LEARNED
 from orexis.runs.errors import OK, UsageError
@@ -134,7 +134,8 @@ def find_reward(request: Request, task: str, folder: Path) -> str | None:
     meta = preset(task)
     if request.budget == "smoke":
         meta = dataclasses.replace(meta, lifetimes=SMOKE_LIFETIMES)
-    config = RunConfig(task=task, seed=SEED, updates=BUDGETS[request.budget][task].updates, meta=meta)
+    updates, episodes = BUDGETS[request.budget][task].updates, training_episodes(task)
+    config = RunConfig(task=task, seed=SEED, updates=updates, meta=meta, episodes=episodes)
     code = train(run_dir, config, resume=True)  # a finished run ends at once
     if code != OK:
         raise SystemExit(code)  # a signal; the same command goes on from here

@@ -80,7 +80,7 @@ def bench(task: str, num_lifetimes: int = 64, repeats: int = 5, seconds: float =
     second process's with the cache filled. `trace_s` comes before either: Python becoming a program. Neither that nor
     lowering, the first part of compiling, can be cached.
     """
-    console, setting = Console(stderr=True), Setting(task, num_lifetimes)
+    console, setting = Console(stderr=True), Setting(task, lifetimes=num_lifetimes)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
         console.print(f"compiling the engine and the naive reference for {task}, {num_lifetimes} lifetimes")

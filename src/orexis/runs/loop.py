@@ -282,7 +282,7 @@ class Run:
         """Shows how it goes; writes the row of metrics if it is whole."""
         row = self.progress.row()
         report.progress(self.progress.step, row)
-        if self.progress.step % self.config.log_every == 0 and self.progress.totals.count:
+        if self.progress.step % self.config.log_every == 0:
             metrics_file.append(row)
             self.progress.begin_row()
             for sentence in self.progress.health.look(row, self.config, self.engine.task.spec):
