@@ -145,6 +145,10 @@ class Evaluate:
     seed: int = 0
     agent: Literal["actor-critic", "q-learning"] = "actor-critic"
     """Who learns from what the sources pay."""
+    recipe: Literal["tuned", "paper"] | None = None
+    """Whose settings the agents have; default those that the rewards were trained with, else the tuned ones."""
+    episodes: int | None = None
+    """Of a lifetime; default the task's own."""
     actions: Literal["normal", "permuted", "extended"] = "normal"
     """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused."""
     json: Path | None = None
@@ -168,6 +172,7 @@ class Evaluate:
         for source in self.sources:
             check_source_name(source)
         check_numbers(self.lifetimes, self.seed)
+        _require_episodes(self.episodes)
         _require_file_places(self.json, self.csv, self.trace)
         _require_folder_place(self.cache, "--cache")
         from orexis.runs.platform import prepare_jax
@@ -181,7 +186,7 @@ class Evaluate:
         from orexis.runs.tables import print_summary
 
         names = list(self.sources)
-        setting = settle(names, self.task, self.actions, self.agent)
+        setting = settle(names, self.task, self.actions, self.agent, self.episodes, self.recipe)
         cache = None if self.fresh else self.cache or default_folder()
         with progress_bars(setting.task_name, self.lifetimes) as tell:
             plan = Plan(self.lifetimes, self.seed, self.trace is not None, cache, tell)
@@ -235,8 +240,7 @@ class Sweep:
         if self.source != "agent" and (self.base or self.vary or self.teacher_scale is not None):
             raise UsageError("--base, --vary and --teacher-scale belong to orexis sweep agent")
         _require_folder_place(self.cache, "--cache")
-        if self.episodes is not None and self.episodes < 1:
-            raise UsageError(f"--episodes must be at least 1, not {self.episodes}")
+        _require_episodes(self.episodes)
         from orexis.runs.platform import prepare_jax
 
         prepare_jax()
@@ -371,8 +375,7 @@ class Play:
 
     def run(self) -> int:
         _require_task(self.task)
-        if self.episodes is not None and self.episodes < 1:
-            raise UsageError(f"--episodes must be at least 1, not {self.episodes}")
+        _require_episodes(self.episodes)
         if not 0 <= self.seed < 2**32:
             raise UsageError(f"--seed must be between 0 and 2^32 - 1, not {self.seed}")
         _require_file_places(self.gif)
@@ -615,6 +618,11 @@ def _require_file_places(*paths: Path | None) -> None:
             raise UsageError(f"cannot write {path}: it is a folder or its folder does not exist")
         if not os.access(path.absolute().parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
             raise UsageError(f"cannot write {path}: it or its folder is read-only")
+
+
+def _require_episodes(episodes: int | None) -> None:
+    if episodes is not None and episodes < 1:
+        raise UsageError(f"--episodes must be at least 1, not {episodes}")
 
 
 def _require_folder_place(path: Path | None, option: str) -> None:

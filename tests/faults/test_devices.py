@@ -95,7 +95,7 @@ def test_a_run_takes_as_many_devices_as_share_its_lifetimes(num_lifetimes, usabl
     [("random-abc", 16, AT_ONCE), ("nonstationary-abc", 16, AT_ONCE), ("empty-rooms", 4, 1), ("key-box", 2, 1)],
 )
 def test_the_larger_the_agents_the_smaller_the_chunks_and_the_calls(name: str, chunk: int, at_once: int):
-    engine = Engine(make_task(name), preset(name), 0, make_mesh(jax.devices()[:1]))
+    engine = Engine(make_task(name), preset(name, "paper"), 0, make_mesh(jax.devices()[:1]))
     assert (engine.chunk, engine.at_once) == (chunk, at_once)
 
 

@@ -79,14 +79,15 @@ def num_updates(request) -> int:
     return request.param
 
 
+EACH_LENGTH = (("sgd", "planes"), ("adam-differentiated", "planes"), ("sgd-clipped", "steady"))  # steady: all of ours
+ONE_LENGTH = (("sgd-clipped", "planes"), ("adam-clipped", "planes"), *(("sgd", kind) for kind in KINDS))
+
+
 @pytest.mark.parametrize(
-    ("agent", "kind"),
+    ("agent", "kind", "num_updates"),
     [
-        ("adam-differentiated", "planes"),
-        ("sgd-clipped", "planes"),
-        ("adam-clipped", "planes"),
-        *(("sgd", kind) for kind in KINDS),
-        ("sgd-clipped", "steady"),
+        *((*case, num_updates) for case in EACH_LENGTH for num_updates in (1, 2, 3)),
+        *((*case, 2) for case in ONE_LENGTH if case not in EACH_LENGTH),
     ],
     ids=str,
 )

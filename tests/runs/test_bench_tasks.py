@@ -16,7 +16,7 @@ def test_every_task_gets_its_figures(capsys, monkeypatch):
         "window_ms": 500.0,
         "window_steps": 20,
     }
-    assert result["tasks"]["key-box"]["window_steps"] == 5 * 16
+    assert result["tasks"]["key-box"]["window_steps"] == 10 * 2
     print_task_speeds(result)
     assert "key-box" in capsys.readouterr().out
 

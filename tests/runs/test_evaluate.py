@@ -12,7 +12,7 @@ from orexis.config import BonusConfig
 from orexis.presets import preset
 from orexis.runs import cache
 from orexis.runs.errors import UsageError
-from orexis.runs.evaluate import Plan, evaluate_all, evaluate_source
+from orexis.runs.evaluate import Plan, evaluate_all, evaluate_source, settle
 from orexis.runs.scores import as_json, write_csv, write_trace
 from orexis.runs.sources import SOURCES, Setting
 from orexis.tasks.abc import RandomABC
@@ -156,3 +156,12 @@ def test_a_cache_that_is_a_file_is_refused(tmp_path, capsys):
     line = ["evaluate", "random", "--task", "bandit", "--cache", str(tmp_path / "file")]
     assert cli.main(line) == 2
     assert "is a file; name a folder" in capsys.readouterr().err
+
+
+def test_a_recipe_and_a_number_of_episodes_decide_who_lives_and_how_long():
+    named = settle(["random-abc", "nonstationary-abc"], "random-abc", episodes=7, recipe="paper")
+    assert named.config == preset("random-abc", "paper").agent
+    assert named.task.spec.episodes_per_lifetime == 7
+    assert settle(["extrinsic-ep"], "random-abc").config == preset("random-abc").agent
+    with pytest.raises(UsageError, match="--recipe paper: the paper has no settings for bandit"):
+        settle(["extrinsic-ep"], "bandit", recipe="paper")

@@ -174,7 +174,7 @@ def test_the_list_of_tasks_shows_drawings_numbers_and_ids(capsys):
     for part in (
         "200 episodes of at most 100 steps",
         "best possible return of an episode: 0.3958",
-        "agent: T = 16, adam 0.001, entropy 0.01",
+        "agent: T = 2, sgd 0.1, entropy 0.05",
         "orexis:Orexis/NonstationaryABC-v0",
         "A · · · B",
         "████· ██████████· ████",

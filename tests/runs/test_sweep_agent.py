@@ -10,7 +10,7 @@ import pytest
 from orexis import cli
 from orexis.config import AgentConfig, BonusConfig, PolicyNetConfig
 from orexis.meta.living import live_batch
-from orexis.presets import PRESETS
+from orexis.presets import TUNED
 from orexis.runs.errors import UsageError
 from orexis.runs.evaluate import Plan, evaluate_source
 from orexis.runs.sources import Setting, make_source
@@ -41,9 +41,9 @@ def rows():
     return sweep_agent(SETTING, AGENTS, PLAN)
 
 
-@pytest.mark.parametrize("task", PRESETS)
+@pytest.mark.parametrize("task", TUNED)
 def test_variations_change_one_or_two_things_and_never_twice_the_same(task: str):
-    config = PRESETS[task].agent
+    config = TUNED[task].agent
     configs = [with_changes(config, changes) for changes in variations(config)]
     assert config not in configs
     assert len(set(configs)) == len(configs)

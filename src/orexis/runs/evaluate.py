@@ -23,8 +23,9 @@ from orexis.tasks.registry import TASKS, make_task
 from orexis.zoo.artefact import Artefact
 
 
-def settle_task(names: list[str], task_name: str | None) -> tuple[str, AgentConfig]:
-    """Returns the task to evaluate on and the agent's settings: those of the rewards named, else the preset's."""
+def settle_task(names: list[str], task_name: str | None, recipe: str | None = None) -> tuple[str, AgentConfig]:
+    """Returns the task to evaluate on and the agent's settings: the recipe's if one is named, else those that the
+    rewards were trained with, else the tuned ones."""
     artefacts = {name: find_artefact(name) for name in names if name not in SOURCES}
     tasks = {artefact.task for artefact in artefacts.values()}
     if task_name is None:
@@ -33,11 +34,19 @@ def settle_task(names: list[str], task_name: str | None) -> tuple[str, AgentConf
         task_name = tasks.pop()
         if task_name not in TASKS:  # a name found in a file is never imported unasked
             raise UsageError(f"the reward was learned on a task of its own; if you trust it, add --task {task_name}")
+    if recipe is not None:
+        try:
+            return task_name, preset(task_name, recipe).agent
+        except ValueError as error:
+            raise UsageError(f"--recipe {recipe}: {error}") from error
     configs = {name: _agent_config(artefact, name) for name, artefact in artefacts.items()}
     chosen = next(iter(configs.values()), preset(task_name).agent)
     for name, config in configs.items():
         if config != chosen:
-            raise UsageError(f"{name} was trained with other agents than {next(iter(configs))}: evaluate them apart")
+            raise UsageError(
+                f"{name} was trained with other agents than {next(iter(configs))}: evaluate them apart, or name the "
+                "--recipe whose agents live"
+            )
     return task_name, chosen
 
 
@@ -97,12 +106,13 @@ def settle(
     actions: str = "normal",
     agent: str = "actor-critic",
     episodes: int | None = None,
+    recipe: str | None = None,
 ) -> Setting:
     """Returns where the sources called are to live. Raises CommandError where they do not go together.
 
-    episodes: of a lifetime, if they are to be other than the task's own.
+    episodes: of a lifetime, if they are to be other than the task's own. recipe: see `settle_task`.
     """
-    task_name, agent_config = settle_task(names, task_name)
+    task_name, agent_config = settle_task(names, task_name, recipe)
     options = {} if episodes is None else {"episodes": episodes}
     try:
         task = with_actions(make_task(task_name, **options), actions)
