@@ -148,3 +148,8 @@ def windy_cart_pole(episodes: int = 30) -> GymnaxTask:
 def draw_force(key: jax.Array, params: PyTree) -> PyTree:
     """Returns gymnax's params with another force of a push. The key is consumed."""
     return params.replace(force_mag=jax.random.uniform(key, minval=5.0, maxval=15.0))
+
+
+def breakout(episodes: int = 40) -> GymnaxTask:
+    """Returns MinAtar's Breakout, four planes of 10×10, 1 a brick, of at most 200 steps. All lifetimes are the same."""
+    return from_gymnax("Breakout-MinAtar", episodes=episodes, time_limit=200)
