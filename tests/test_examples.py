@@ -6,21 +6,107 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from orexis.agents.actor_critic import ActorCritic
+from orexis.meta.engine import Engine, make_mesh
+from orexis.meta.living import live_many
+from orexis.presets import ANY_TASK, preset
+from orexis.rewards.extrinsic import Extrinsic
+from orexis.rewards.learned import LearnedReward
+from orexis.statistics import bootstrap_interval
 from orexis.testing import check_task
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 QUICK_TO_COMPILE = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
-def test_the_task_of_the_example_keeps_the_contract_and_fits_on_a_page():
-    path = EXAMPLES / "own_task.py"
-    assert len(path.read_text().splitlines()) <= 60
-    spec = importlib.util.spec_from_file_location("own_task", path)
+def load(name):
+    """Returns the module of an example."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    check_task(module.Corridor())
+    return module
+
+
+def test_the_task_of_the_example_keeps_the_contract_and_fits_on_a_page():
+    assert len((EXAMPLES / "own_task.py").read_text().splitlines()) <= 60
+    check_task(load("own_task").Corridor())
+
+
+@pytest.mark.parametrize("name", ["TMaze", "rich_t_maze", "Vigil"])
+def test_tasks_that_no_recipe_was_tuned_for_keep_the_contract(name):
+    check_task(getattr(load("own_tasks"), name)(), num_steps=30)
+
+
+@pytest.mark.parametrize("name", ["catch", "breakout", "windy_cart_pole"])
+def test_so_do_those_of_gymnax(name):
+    pytest.importorskip("gymnax")
+    check_task(getattr(load("own_tasks"), name)(), num_steps=30)
+
+
+def walk(task, target, actions):
+    """Returns (reward, ended) of each step, in a lifetime whose target is `target`."""
+    params, key, rows = load_params(task, target), jax.random.key(0), []
+    state = task.reset(key, params, jnp.int32(0))
+    step = jax.jit(task.step)
+    for action in actions:
+        state, reward, ended = step(key, params, state, jnp.int32(action))
+        rows.append((float(reward), bool(ended)))
+    return rows
+
+
+def load_params(task, target):
+    return type(task.sample(jax.random.key(0)))(target=jnp.array(target, jnp.int32))
+
+
+UP, DOWN, LEFT, RIGHT = range(4)
+
+
+def test_one_arm_of_the_t_maze_pays_and_both_end_the_episode():
+    tasks = load("own_tasks")
+    to_the_end = 6 * [RIGHT]
+    quiet = 6 * [(0.0, False)]
+    assert walk(tasks.TMaze(), (0, 6), [*to_the_end, UP]) == [*quiet, (1.0, True)]
+    assert walk(tasks.TMaze(), (2, 6), [*to_the_end, UP]) == [*quiet, (0.0, True)]
+    assert walk(tasks.rich_t_maze(), (2, 6), [*to_the_end, DOWN]) == [*quiet, (10.0, True)]
+    assert walk(tasks.TMaze(), (0, 6), [UP, DOWN]) == 2 * [(0.0, False)]  # the corridor has walls
+
+
+def test_a_vigil_pays_only_at_its_end_and_only_in_the_right_corner():
+    task = load("own_tasks").Vigil(length=6)
+    to_the_corner = [UP, UP, LEFT, LEFT]
+    assert walk(task, (0, 0), [*to_the_corner, UP, UP])[-2:] == [(0.0, False), (1.0, True)]
+    assert walk(task, (0, 0), [*to_the_corner, UP, RIGHT])[-1] == (0.0, True)
+    assert walk(task, (0, 4), [*to_the_corner, UP, UP])[-1] == (0.0, True)
+
+
+@pytest.mark.slow
+def test_the_defaults_learn_a_t_maze_that_nobody_tuned_for():
+    task, name = load("own_tasks").TMaze(), "examples.own_tasks:TMaze"
+    config = preset(name)
+    assert config == ANY_TASK
+    engine = Engine(task, config, seed=0, mesh=make_mesh(jax.devices()[:1]))
+    state, norms = engine.init(), []
+    update = engine.compile_update()
+    for _ in range(150):
+        state, metrics = update(state)
+        norms.append(metrics.theta_norm_p99)
+
+    def live(source, params):
+        agent, mesh = ActorCritic(task.spec, config.agent), make_mesh(jax.devices()[:1])
+        _, episodes, _ = live_many(task, agent, (), source, params, 3, 64, mesh)
+        return np.asarray(episodes.extrinsic).mean(axis=1)
+
+    learned = live(LearnedReward(task.spec, config.reward), state.learner.eta_average)
+    rival = live(Extrinsic(), ())
+    # Seeds 0 to 2 were seen to reach 0.83, 0.79 and 0.75 (32 of these lifetimes); extrinsic-ep has 0.13.
+    assert learned.mean() > 0.4
+    assert bootstrap_interval(learned - rival)[0] > 0.1
+    assert max(map(float, norms)) < 5 * float(norms[0])
 
 
 @pytest.mark.slow

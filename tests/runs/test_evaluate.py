@@ -62,6 +62,10 @@ def test_the_summary_keeps_to_its_contract(evaluated):
         assert lifetime["iqm_ci95"][0] <= lifetime["iqm"] <= lifetime["iqm_ci95"][1]
     one, other = (summary["sources"][a]["probability_of_improvement"][b]["value"] for a, b in (NAMES, reversed(NAMES)))
     assert one + other == pytest.approx(1.0)
+    gain = summary["sources"][NAMES[0]]["paired_difference"][NAMES[1]]
+    paired = tables[0].extrinsic.mean(axis=1) - tables[1].extrinsic.mean(axis=1)
+    assert gain["mean"] == pytest.approx(paired.mean(), abs=1e-6)
+    assert paired.min() - 1e-6 <= gain["ci95"][0] <= gain["mean"] <= gain["ci95"][1] <= paired.max() + 1e-6
     json.dumps(summary, allow_nan=False)
 
 

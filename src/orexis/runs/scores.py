@@ -28,9 +28,11 @@ COLUMNS = (
 def summarise(table: SourceTable, others: Sequence[SourceTable] = ()) -> dict[str, Any]:
     """Returns one source's part of the JSON: the mean of each episode, of the lifetime, with 95 % intervals.
 
-    others: sources that it is compared with, by the chance that one of its lifetimes returns more than one of theirs.
+    others: sources that it is compared with: by the chance that one of its lifetimes returns more than one of theirs,
+    and by how much more an episode returns, lifetime by lifetime, since all of them met the same ones.
     """
     lifetime = lifetime_returns(table)
+    episode = table.extrinsic.mean(axis=1, dtype=np.float64)
     low, high = bootstrap_interval(table.extrinsic)
     return {
         "n": len(lifetime),
@@ -41,7 +43,7 @@ def summarise(table: SourceTable, others: Sequence[SourceTable] = ()) -> dict[st
             "iqm": interquartile_mean(lifetime),
             "iqm_ci95": bootstrap_interval(lifetime, weighted_iqm).tolist(),
         },
-        "mean_episode_return": mean_and_interval(table.extrinsic.mean(axis=1, dtype=np.float64)),
+        "mean_episode_return": mean_and_interval(episode),
         "area_under_curve": mean_and_interval(area_under_curve(table.extrinsic)),
         "last_ten_episodes": mean_and_interval(table.extrinsic[:, -10:].mean(axis=1, dtype=np.float64)),
         "probability_of_improvement": {
@@ -49,6 +51,10 @@ def summarise(table: SourceTable, others: Sequence[SourceTable] = ()) -> dict[st
                 "value": probability_of_improvement(lifetime, lifetime_returns(other)),
                 "ci95": improvement_interval(lifetime, lifetime_returns(other)).tolist(),
             }
+            for other in others
+        },
+        "paired_difference": {
+            other.source: mean_and_interval(episode - other.extrinsic.mean(axis=1, dtype=np.float64))
             for other in others
         },
     }
