@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from orexis.cli import main
-from orexis.config import RunConfig, to_json
+from orexis.config import RunConfig
+from orexis.config_json import to_json
+from orexis.errors import BAD_DATA, FAILED, OK, USAGE
 from orexis.presets import preset
-from orexis.runs.errors import BAD_DATA, FAILED, OK, USAGE
-from tests.runs.tiny import OPTIONS, TINY
-from tests.zoo.rewards import write_reward
+from tests.storage.rewards import write_reward
+from tests.training.tiny import OPTIONS, TINY
 
 USAGE_ROWS: list[tuple[str, str]] = [
     ("dance", "unknown command 'dance'; commands are demo, tasks"),
@@ -271,7 +272,7 @@ def test_an_unexpected_error_is_one_sentence_and_a_traceback_only_when_asked_for
     def broken():
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr("orexis.runs.listing.print_tasks", broken)
+    monkeypatch.setattr("orexis.tools.listing.print_tasks", broken)
     code, said = run_main(capsys, "tasks")
     assert code == FAILED
     assert said == "orexis: ZeroDivisionError: first line (run again with --debug for the traceback)\n"

@@ -2,15 +2,7 @@ import dataclasses
 
 import pytest
 
-from orexis.config import (
-    AgentConfig,
-    HistoryNetConfig,
-    MetaConfig,
-    OuterConfig,
-    PolicyNetConfig,
-    Schedule,
-    TaskSpec,
-)
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule, TaskSpec
 
 GOOD_SPEC = {"num_actions": 4, "observation_shape": (3, 3, 1), "time_limit": 10, "episodes_per_lifetime": 5}
 

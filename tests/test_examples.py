@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.evaluation.lifetimes import live_many
 from orexis.meta.engine import Engine, make_mesh
-from orexis.meta.living import live_many
 from orexis.presets import ANY_TASK, preset
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward

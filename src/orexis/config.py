@@ -6,13 +6,10 @@ The paper's symbol or table row stands beside each field; what the paper leaves 
 
 import dataclasses
 import math
-import types
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
-
-T = TypeVar("T")
+from typing import Any, Literal
 
 
-def _require(condition: bool, message: str) -> None:
+def require(condition: bool, message: str) -> None:
     if not condition:
         raise ValueError(message)
 
@@ -33,27 +30,27 @@ def _positive(config: object, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value is not None:
-            _require(value > 0, f"{name} must be positive, not {value}")
+            require(value > 0, f"{name} must be positive, not {value}")
             _bounded(name, value)
 
 
 def _not_negative(config: object, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
-        _require(value >= 0, f"{name} must not be negative, not {value}")
+        require(value >= 0, f"{name} must not be negative, not {value}")
         _bounded(name, value)
 
 
 def _bounded(name: str, value: float) -> None:
     if isinstance(value, int):
-        _require(value <= LARGEST, f"{name} must be at most {LARGEST}, not {value}")
+        require(value <= LARGEST, f"{name} must be at most {LARGEST}, not {value}")
     else:
-        _require(math.isfinite(value), f"{name} must be finite, not {value}")
+        require(math.isfinite(value), f"{name} must be finite, not {value}")
 
 
 def _one_of(config: object, name: str, *choices: str) -> None:
     value = getattr(config, name)
-    _require(value in choices, f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    require(value in choices, f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,11 +65,11 @@ class TaskSpec:
 
     def __post_init__(self) -> None:
         shape = self.observation_shape
-        _require(len(shape) == 3 and min(shape) > 0, f"observation_shape must be (H, W, C), all positive, not {shape}")
+        require(len(shape) == 3 and min(shape) > 0, f"observation_shape must be (H, W, C), all positive, not {shape}")
         _positive(self, "num_actions", "time_limit", "episodes_per_lifetime")
         plane = self.agent_plane
         inside = plane is None or 0 <= plane < shape[2]
-        _require(inside, f"agent_plane must be one of the {shape[2]} planes, counted from 0, not {plane}")
+        require(inside, f"agent_plane must be one of the {shape[2]} planes, counted from 0, not {plane}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +126,7 @@ class AgentConfig:
         _one_of(self, "optimizer", "sgd", "adam")
         _positive(self, "rollout_length", "learning_rate", "gradient_clip")
         _not_negative(self, "entropy_cost", "value_cost")
-        _require(0.0 <= self.discount <= 1.0, f"discount must be in [0, 1], not {self.discount}")
+        require(0.0 <= self.discount <= 1.0, f"discount must be in [0, 1], not {self.discount}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,9 +182,9 @@ class QLearningConfig:
 
     def __post_init__(self) -> None:
         _positive(self, "rollout_length", "learning_rate")
-        _require(max(self.epsilon.start, self.epsilon.end) <= 1.0, f"epsilon must be at most 1, not {self.epsilon}")
+        require(max(self.epsilon.start, self.epsilon.end) <= 1.0, f"epsilon must be at most 1, not {self.epsilon}")
         for name in ("discount", "trace"):
-            _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
+            require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,8 +199,8 @@ class EntropyLevel:
 
     def __post_init__(self) -> None:
         _positive(self, "share", "gain", "least", "most")
-        _require(self.share is None or self.share <= 1.0, f"share must be at most 1, not {self.share}")
-        _require(self.least <= self.most, f"least must be at most most, not {self.least} > {self.most}")
+        require(self.share is None or self.share <= 1.0, f"share must be at most 1, not {self.share}")
+        require(self.least <= self.most, f"least must be at most most, not {self.least} > {self.most}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,9 +235,9 @@ class OuterConfig:
             ("value_learning_rate", self.value_learning_rate),
             ("average_power", self.average_power),
         ):
-            _require(largest <= 1e6, f"{name} must be at most 1e6, not {largest}")
+            require(largest <= 1e6, f"{name} must be at most 1e6, not {largest}")
         for name in ("discount", "advantage_trace"):
-            _require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
+            require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -280,64 +277,8 @@ class RunConfig:
         _positive(self, "validation_lifetimes")
         _one_of(self, "engine", "fast", "dense")
         _one_of(self, "recipe", "tuned", "paper")
-        _require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
+        require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
 
 
 HARMLESS = ("updates", "checkpoint_every", "validate_every", "stop_on_collapse", "recipe")
 """Fields of `RunConfig` that may change when a run is resumed: what is learned does not depend on them."""
-
-
-def to_json(config: Any) -> dict[str, Any]:
-    """Returns a config as plain JSON values, nested as the dataclasses are."""
-    return dataclasses.asdict(config)
-
-
-def from_json(cls: type[T], data: Any, where: str = "config") -> T:
-    """Returns the config of type `cls` that `data` describes.
-
-    Raises ValueError that names the field, for a field that is unknown, missing, of another
-    type or out of range: a config of another version is refused, not guessed at.
-    """
-    _require(isinstance(data, dict), f"{where} must be an object, not {type(data).__name__}")
-    hints = get_type_hints(cls)
-    fields = {field.name for field in dataclasses.fields(cast(Any, cls))}
-    unknown = sorted(set(data) - fields)
-    _require(not unknown, f"{where} has unknown fields: {', '.join(unknown)}; was it written by another version?")
-    new = {field.name for field in dataclasses.fields(cast(Any, cls)) if field.metadata.get(NEW)}
-    missing = sorted(fields - new - set(data))
-    _require(not missing, f"{where} lacks fields: {', '.join(missing)}; was it written by another version?")
-    return cls(**{name: _value(hints[name], data[name], f"{where}.{name}") for name in fields & set(data)})
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    """Returns `value` as the type `hint` says, or raises ValueError."""
-    if dataclasses.is_dataclass(hint):
-        return from_json(cast(Any, hint), value, where)
-    if get_origin(hint) is types.UnionType:  # `kind | None`
-        return None if value is None else _value(get_args(hint)[0], value, where)
-    if get_origin(hint) is Literal:
-        _require(value in get_args(hint), f"{where} must be one of {get_args(hint)}, not {value!r}")
-        return value
-    if get_origin(hint) is tuple:
-        kind = get_args(hint)[0]
-        _require(isinstance(value, list | tuple), f"{where} must be a list, not {value!r}")
-        return tuple(_value(kind, item, where) for item in value)
-    if hint is float:
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        _require(numeric and math.isfinite(value), f"{where} must be a finite number, not {value!r}")
-        return float(value)
-    _require(type(value) is hint, f"{where} must be {hint.__name__}, not {value!r}")
-    return value
-
-
-def differences(first: Any, second: Any, where: str = "") -> list[str]:
-    """Returns one line for each field in which two configs differ: `name: first → second`."""
-    lines = []
-    for field in dataclasses.fields(first):
-        one, other = getattr(first, field.name), getattr(second, field.name)
-        name = f"{where}{field.name}"
-        if dataclasses.is_dataclass(one):
-            lines += differences(one, other, f"{name}.")
-        elif one != other:
-            lines.append(f"{name}: {one} → {other}")
-    return lines

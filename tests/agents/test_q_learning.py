@@ -9,8 +9,8 @@ import pytest
 
 from orexis.agents.q_learning import QLearning, action_values, q_targets
 from orexis.config import QLearningConfig, Schedule
+from orexis.evaluation.lifetimes import live_many
 from orexis.meta.engine import make_mesh
-from orexis.meta.living import live_many
 from orexis.optimizers import Adam, scheduled
 from orexis.rewards.base import Returns
 from orexis.rewards.extrinsic import Extrinsic

@@ -1,4 +1,4 @@
-"""The scripted agents step by step; their whole lifetimes are in tests/meta/test_living.py."""
+"""The scripted agents step by step; their whole lifetimes are in tests/evaluation/test_lifetimes.py."""
 
 import jax
 import jax.numpy as jnp

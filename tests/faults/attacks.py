@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from orexis.runs.files import sha256_of
-from orexis.zoo.artefact import seal
-from tests.zoo.rewards import write_reward
+from orexis.storage.files import sha256_of
+from orexis.storage.reading import seal
+from tests.storage.rewards import write_reward
 
 PROOF = "orexis-was-here"
 

@@ -18,17 +18,19 @@ import jax
 import numpy as np
 
 from orexis.config import RunConfig
+from orexis.errors import BadDataError, CommandError
 from orexis.interop.forks import jax_has_started
-from orexis.runs import checkpoint, files, loop
-from orexis.runs.errors import BadDataError, CommandError
-from orexis.runs.folder import claimed
-from orexis.runs.platform import prepare_jax
-from orexis.runs.train import train
-from orexis.zoo.artefact import DamagedError, read_artefact
+from orexis.platform import prepare_jax
+from orexis.storage import checkpoint, files
+from orexis.storage.artefact import read_artefact
+from orexis.storage.reading import DamagedError
+from orexis.training import setup
+from orexis.training.folder import claimed
+from orexis.training.train import train
 from tests.faults.disk import Recorder
 from tests.faults.frozen import freeze, thaw
-from tests.runs.tiny import TINY, with_updates
-from tests.zoo.rewards import write_reward
+from tests.storage.rewards import write_reward
+from tests.training.tiny import TINY, with_updates
 
 FLAGS = (
     "--xla_force_host_platform_device_count=1",
@@ -110,7 +112,7 @@ def freeze_run(config: RunConfig, program: Path) -> None:
 def train_frozen(program: Path, run_dir: Path, config: RunConfig) -> None:
     """Trains with a program that `freeze_run` wrote, everything else for real, and ends with the exit code."""
     _set_flags()
-    loop.make_engine = lambda config: thaw(config, program)
+    setup.make_engine = lambda config: thaw(config, program)
     _train(run_dir, config)
 
 

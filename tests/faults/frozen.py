@@ -13,7 +13,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 from orexis.config import RunConfig
 from orexis.meta.engine import make_mesh
 from orexis.tasks.registry import make_task
-from tests.runs.tiny import CompiledOnce
+from tests.training.tiny import CompiledOnce
 
 
 def freeze(config: RunConfig, path: Path) -> None:

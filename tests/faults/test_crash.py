@@ -13,9 +13,9 @@ import jax
 import numpy as np
 import pytest
 
-from orexis.runs import checkpoint
-from orexis.runs.files import remove_drafts
-from orexis.zoo.artefact import read_artefact
+from orexis.storage import checkpoint
+from orexis.storage.artefact import read_artefact
+from orexis.storage.files import remove_drafts
 from tests.faults import children
 from tests.faults.disk import Disk
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from orexis.config import RunConfig
-from orexis.meta.engine import AT_ONCE, Engine, count_shares, default_chunk, make_mesh
+from orexis.errors import UsageError
+from orexis.meta.chunks import AT_ONCE, count_shares, default_chunk
+from orexis.meta.engine import Engine, make_mesh
 from orexis.presets import preset
-from orexis.runs import loop
-from orexis.runs.errors import UsageError
 from orexis.tasks.registry import make_task
-from tests.runs.tiny import TINY_META
+from orexis.training import setup
+from tests.training.tiny import TINY_META
 
 
 @functools.cache
@@ -83,10 +84,10 @@ def test_a_run_takes_as_many_devices_as_share_its_lifetimes(num_lifetimes, usabl
         "bandit", deterministic=deterministic, meta=dataclasses.replace(TINY_META, lifetimes=num_lifetimes)
     )
     assert len(jax.devices()) == 4
-    assert loop.make_engine(config).mesh.size == (usable_blocks if deterministic else usable)
+    assert setup.make_engine(config).mesh.size == (usable_blocks if deterministic else usable)
     if count_shares(num_lifetimes, deterministic) % 4:
         with pytest.raises(UsageError, match=r"cannot be shared|with --deterministic") as refused:
-            loop.usable_devices(num_lifetimes, deterministic, num_processes=2)
+            setup.usable_devices(num_lifetimes, deterministic, num_processes=2)
         assert ("--deterministic" in str(refused.value)) == deterministic
 
 

@@ -13,9 +13,9 @@ import jax
 import pytest
 from safetensors.numpy import load_file
 
-from orexis.runs.distributed import naming_the_dead
-from orexis.runs.errors import FAILED, PREEMPTED, MachineError, UsageError
-from orexis.runs.processes import Processes, find_processes
+from orexis.errors import FAILED, PREEMPTED, MachineError, UsageError
+from orexis.platform import Processes, find_processes
+from orexis.training.distributed import naming_the_dead
 from tests.faults import children
 
 UPDATES = 8
@@ -135,7 +135,7 @@ def test_an_error_of_our_own_is_not_blamed_on_the_others():
 
 @pytest.mark.parametrize(("told", "threads"), [({}, "3"), ({"NPROC": "7"}, "7")])
 def test_xla_has_a_thread_for_each_device_unless_told_otherwise(told: dict[str, str], threads: str):
-    code = "import os; from orexis.runs.platform import prepare_jax; prepare_jax(3); print(os.environ['NPROC'])"
+    code = "import os; from orexis.platform import prepare_jax; prepare_jax(3); print(os.environ['NPROC'])"
     env = {name: value for name, value in os.environ.items() if name != "NPROC"} | told
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == threads

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from orexis.runs import lock, loop
-from orexis.runs.errors import OK, USAGE, CommandError, UsageError
-from orexis.runs.folder import claimed
-from orexis.runs.train import train
+from orexis.errors import OK, USAGE, CommandError, UsageError
+from orexis.storage import lock
+from orexis.training import setup
+from orexis.training.folder import claimed
+from orexis.training.train import train
 from tests.faults import children
 from tests.faults.mounts import make_read_only, make_writable, small_disk
-from tests.runs.tiny import TINY, remembered_engine, with_updates
+from tests.training.tiny import TINY, remembered_engine, with_updates
 
 
 @pytest.fixture(autouse=True)
 def compiled_once(monkeypatch):
-    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+    monkeypatch.setattr(setup, "make_engine", remembered_engine)
 
 
 def never(config):
@@ -38,7 +39,7 @@ def read_only_disk(tmp_path):
 
 @pytest.mark.parametrize("name", ["empty", "new", "run"])
 def test_a_read_only_disk_is_told_before_training_starts(read_only_disk, monkeypatch, name: str):
-    monkeypatch.setattr(loop, "make_engine", never)
+    monkeypatch.setattr(setup, "make_engine", never)
     with pytest.raises(UsageError, match=r"cannot write to .*: Read-only file system .*; choose another --run-dir"):
         train(read_only_disk / name, TINY, resume=True)
 
@@ -55,14 +56,14 @@ def test_what_a_run_writes_is_tried_before_training_starts(tmp_path, monkeypatch
         return opened(path, flags, *arguments, **options)
 
     monkeypatch.setattr(os, "open", refuse)  # what the system would do to anybody but root
-    monkeypatch.setattr(loop, "make_engine", never)
+    monkeypatch.setattr(setup, "make_engine", never)
     with pytest.raises(UsageError, match="Permission denied"):
         train(tmp_path / "run", TINY, resume=True)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_the_right_to_write(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "make_engine", never)
+    monkeypatch.setattr(setup, "make_engine", never)
     (tmp_path / "run").mkdir(mode=0o555)
     with pytest.raises(UsageError, match="Permission denied"):
         train(tmp_path / "run", TINY, resume=True)

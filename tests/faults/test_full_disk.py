@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from orexis.runs import checkpoint, loop
-from orexis.runs.errors import FAILED, OK, CommandError, MachineError
-from orexis.runs.train import train
-from orexis.zoo.artefact import read_artefact
+from orexis.errors import FAILED, OK, CommandError, MachineError
+from orexis.storage import checkpoint
+from orexis.storage.artefact import read_artefact
+from orexis.training import setup
+from orexis.training.train import train
 from tests.faults import children
 from tests.faults.mounts import small_disk
-from tests.runs.tiny import TINY, digest_of, remembered_engine, rows_of, train_undisturbed, with_updates
+from tests.training.tiny import TINY, digest_of, remembered_engine, rows_of, train_undisturbed, with_updates
 
 
 @pytest.fixture(autouse=True)
 def compiled_once(monkeypatch):
-    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+    monkeypatch.setattr(setup, "make_engine", remembered_engine)
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +122,12 @@ def test_the_first_save_of_all(tmp_path, monkeypatch):
         train(tmp_path, TINY, resume=False)
     assert_failed_well(failure.value, tmp_path, [])
     monkeypatch.undo()
-    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+    monkeypatch.setattr(setup, "make_engine", remembered_engine)
     assert train(tmp_path, TINY, resume=True) == OK
 
 
 def test_a_disk_that_reads_back_something_else(tmp_path, monkeypatch):
-    monkeypatch.setattr("orexis.runs.files.sha256_of", lambda path: "0" * 64)
+    monkeypatch.setattr("orexis.storage.files.sha256_of", lambda path: "0" * 64)
     with pytest.raises(MachineError, match="does not read back as it was written; is the disk failing"):
         train(tmp_path, TINY, resume=False)
 

@@ -19,18 +19,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orexis.cli import main
-from orexis.config import MetaConfig, RunConfig, from_json, to_json
-from orexis.runs import checkpoint
-from orexis.runs.doctor import examine
-from orexis.runs.errors import BAD_DATA, OK, BadDataError
-from orexis.runs.files import json_bytes
-from orexis.runs.folder import read_config
-from orexis.runs.loop import Progress
-from orexis.runs.writers import COLUMNS, MetricsFile, Totals
-from orexis.zoo.artefact import DamagedError, read_artefact, read_json, seal, unpack_arrays
+from orexis.config import MetaConfig, RunConfig
+from orexis.config_json import from_json, to_json
+from orexis.errors import BAD_DATA, OK, BadDataError
+from orexis.storage import checkpoint
+from orexis.storage.artefact import read_artefact
+from orexis.storage.files import json_bytes
+from orexis.storage.reading import DamagedError, read_json, seal, unpack_arrays
+from orexis.tools.doctor import examine
+from orexis.training.folder import read_config
+from orexis.training.loop import Progress
+from orexis.training.writers import COLUMNS, MetricsFile, Totals
 from tests.faults import children
-from tests.runs.tiny import TINY
-from tests.zoo.rewards import write_reward
+from tests.storage.rewards import write_reward
+from tests.training.tiny import TINY
 
 FEW, MANY = 60, 400
 EXAMPLES: Counter[str] = Counter()
@@ -279,8 +281,14 @@ words = st.sampled_from(["train", "evaluate", "doctor", "bandit", "random", *opt
 def test_command_lines(line: list[str], capsys, monkeypatch, tmp_path_factory):
     # Nothing is trained, evaluated or shown: only what is refused before that is of interest.
     monkeypatch.chdir(tmp_path_factory.mktemp("fuzz"))
-    for name in ("train.train", "evaluate.evaluate", "demo.demo", "play.play", "bench.bench"):
-        monkeypatch.setattr(f"orexis.runs.{name}", lambda *arguments: 0, raising=False)
+    for name in (
+        "training.train.train",
+        "evaluation.evaluate.evaluate",
+        "tools.demo.demo",
+        "tools.play.play",
+        "bench.compare.bench",
+    ):
+        monkeypatch.setattr(f"orexis.{name}", lambda *arguments: 0, raising=False)
     if "evaluate" in line[:1] or "bench" in line[:1]:
         line = [*line, "--dance"]
     try:

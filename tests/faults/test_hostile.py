@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from orexis.cli import main
-from orexis.runs import checkpoint
-from orexis.runs.errors import BAD_DATA, USAGE, BadDataError
+from orexis.errors import BAD_DATA, USAGE, BadDataError
+from orexis.storage import checkpoint
 from tests.faults import children
 from tests.faults.attacks import PROOF, write_attacks, write_checkpoint_attacks
 

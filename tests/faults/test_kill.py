@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from orexis.config import RunConfig
-from orexis.runs import checkpoint
-from orexis.runs.doctor import examine
-from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED
-from orexis.zoo.artefact import unpack_arrays
+from orexis.errors import INTERRUPTED, OK, PREEMPTED
+from orexis.storage import checkpoint
+from orexis.storage.reading import unpack_arrays
+from orexis.tools.doctor import examine
 from tests.faults import children
 from tests.faults.domains import DOMAINS, small_run
-from tests.runs.tiny import digest_of, rows_of, with_updates
+from tests.training.tiny import digest_of, rows_of, with_updates
 
 CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: PREEMPTED, signal.SIGINT: INTERRUPTED}
 NEVER = 1_000_000  # updates

@@ -9,14 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from orexis.meta.engine import AT_ONCE, Engine, TrainState, make_mesh
-from orexis.runs import checkpoint, loop
-from orexis.runs.errors import BAD_DATA, OK, BadDataError
-from orexis.runs.train import train
+from orexis.errors import BAD_DATA, OK, BadDataError
+from orexis.meta.chunks import AT_ONCE
+from orexis.meta.engine import Engine, make_mesh
+from orexis.meta.state import TrainState
+from orexis.storage import checkpoint
 from orexis.tasks.probes import Bandit, BanditParams, Place
 from orexis.tasks.registry import make_task
+from orexis.training import setup
+from orexis.training.train import train
 from tests.instances import difference, norm
-from tests.runs.tiny import TINY, TINY_META, remembered_engine, rows_of, with_updates
+from tests.training.tiny import TINY, TINY_META, remembered_engine, rows_of, with_updates
 
 NUM_LIFETIMES = TINY_META.lifetimes
 
@@ -186,7 +189,7 @@ class AlwaysNaN(Bandit):
 
 @pytest.mark.slow
 def test_a_run_goes_on_through_lifetimes_that_turn_to_nan_on_the_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+    monkeypatch.setattr(setup, "make_engine", remembered_engine)
     config = dataclasses.replace(TINY, task="tests.faults.test_not_finite:SometimesNaN", updates=30, log_every=10)
     assert train(tmp_path, config, resume=False) == OK
     rows = [dict(zip(rows_of(tmp_path)[0], row, strict=True)) for row in rows_of(tmp_path)[1:]]
@@ -200,7 +203,7 @@ def test_a_run_goes_on_through_lifetimes_that_turn_to_nan_on_the_way(tmp_path, m
 
 @pytest.mark.slow
 def test_a_run_that_only_makes_nan_stops_and_says_what_was_not_finite(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+    monkeypatch.setattr(setup, "make_engine", remembered_engine)
     config = dataclasses.replace(with_updates(1000), task="tests.faults.test_not_finite:AlwaysNaN")
     with pytest.raises(BadDataError) as stopped:
         train(tmp_path, config, resume=False)

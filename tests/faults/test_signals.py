@@ -1,4 +1,4 @@
-"""FAULTS 14: SIGTERM and Ctrl-C while JAX starts, compiles and saves; for training see tests/runs/test_train.py."""
+"""FAULTS 14: SIGTERM and Ctrl-C while JAX starts, compiles and saves; for training see tests/training/test_train.py."""
 
 import os
 import signal
@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from orexis.runs import checkpoint, files, loop, signals
-from orexis.runs.errors import INTERRUPTED, OK, PREEMPTED
-from orexis.runs.train import train
+from orexis.errors import INTERRUPTED, OK, PREEMPTED
+from orexis.storage import checkpoint, files
+from orexis.training import loop, setup, signals
+from orexis.training.train import train
 from tests.faults import children
-from tests.runs.tiny import OPTIONS, TINY, digest_of, remembered_engine
+from tests.training.tiny import OPTIONS, TINY, digest_of, remembered_engine
 
 CODES = [(signal.SIGTERM, PREEMPTED), (signal.SIGINT, INTERRUPTED)]
 
 
 @pytest.fixture
 def compiled_once(monkeypatch):
-    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+    monkeypatch.setattr(setup, "make_engine", remembered_engine)
 
 
 @pytest.mark.parametrize(("number", "code"), CODES)
@@ -44,7 +45,7 @@ def test_a_signal_while_saving_lets_the_save_finish(compiled_once, tmp_path, mon
         checkpoint.read_manifest(checkpoint.place_of(tmp_path / "checkpoints", 4)),
     )
     monkeypatch.undo()
-    monkeypatch.setattr(loop, "make_engine", remembered_engine)
+    monkeypatch.setattr(setup, "make_engine", remembered_engine)
     assert train(tmp_path, TINY, resume=True) == OK
     assert train(tmp_path / "straight", TINY, resume=False) == OK
     assert digest_of(tmp_path, 12) == digest_of(tmp_path / "straight", 12)

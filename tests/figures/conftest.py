@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orexis.figures.table import SourceTable
+from orexis.evaluation.table import SourceTable
 
 
 def make_table(source: str, num_lifetimes: int = 6, num_episodes: int = 50, seed: int = 0) -> SourceTable:

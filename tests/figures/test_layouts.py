@@ -2,7 +2,7 @@ import numpy as np
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 
 from orexis.figures.layouts import layouts_figure
-from orexis.runs.pictures import layout_panels, write_pictures
+from orexis.tools.pictures import layout_panels, write_pictures
 
 SIGNS = np.array([["@", "#", "."], ["A", "K", "*"]])
 

@@ -14,9 +14,9 @@ from orexis.interop import IntrinsicReward, NumpyReward, VectorIntrinsicReward
 from orexis.interop.environments import OrexisEnv
 from orexis.interop.paying import image_of
 from orexis.interop.vector import OrexisVectorEnv
+from orexis.storage.artefact import Artefact
 from orexis.tasks.abc import RandomABC
-from orexis.zoo.artefact import Artefact
-from tests.zoo.rewards import random_params
+from tests.storage.rewards import random_params
 
 TASK = RandomABC(episodes=3)
 NUM = 3

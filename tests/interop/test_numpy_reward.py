@@ -13,9 +13,10 @@ import orexis
 from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.interop.numpy_reward import NumpyReward, load_reward
 from orexis.rewards.learned import LearnedReward
+from orexis.storage.artefact import Artefact
+from orexis.storage.reading import DamagedError
 from orexis.types import Rollout
-from orexis.zoo.artefact import Artefact, DamagedError
-from tests.zoo.rewards import ALONE, GRID, NETWORK, SPEC, random_params, write_reward
+from tests.storage.rewards import ALONE, GRID, NETWORK, SPEC, random_params, write_reward
 
 NUM_STEPS, NUM_ENVS = 400, 3
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from orexis.config import MetaConfig, OuterConfig, Schedule
-from orexis.meta.engine import AT_ONCE, Engine, TrainState, UpdateMetrics, make_mesh
+from orexis.meta.chunks import AT_ONCE
+from orexis.meta.engine import Engine, make_mesh
 from orexis.meta.learner import averaged
+from orexis.meta.state import TrainState, UpdateMetrics
 from orexis.networks import policy
 from orexis.optimizers import scheduled
 from tests.instances import AGENTS, HISTORY_NET, difference, norm, small_task

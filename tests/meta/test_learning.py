@@ -8,8 +8,8 @@ import pytest
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
+from orexis.evaluation.lifetimes import live_many
 from orexis.meta.engine import Engine, make_mesh
-from orexis.meta.living import live_many
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.probes import Bandit, Delayed

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from orexis.figures.table import SourceTable
+from orexis.evaluation.table import SourceTable
 from orexis.presets import PAPER_TASKS
 from orexis.reproduce.claims import Claim, Comparison, claims_table, measure
 from orexis.reproduce.fig3 import judge

@@ -50,7 +50,7 @@ def test_a_reward_of_another_task_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("orexis.runs.platform.prepare_jax", lambda num_devices=None: None)
+    monkeypatch.setattr("orexis.platform.prepare_jax", lambda num_devices=None: None)
     monkeypatch.setattr("orexis.reproduce.fig3.shipped_names", lambda: ["random-abc"])  # the others are to be trained
     line = ["reproduce", "fig3", "--budget", "smoke", "--out", str(tmp_path), "--cache", str(tmp_path / "cache")]
     assert cli.main(line) == 0
@@ -75,5 +75,5 @@ def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
         "nonstationary-abc": 20,
     }
     assert str(tmp_path) not in (tmp_path / "fig3" / "random-abc.json").read_text()
-    monkeypatch.setattr("orexis.runs.evaluate.live_many", lambda *a, **k: pytest.fail("lived again"))
+    monkeypatch.setattr("orexis.evaluation.evaluate.live_many", lambda *a, **k: pytest.fail("lived again"))
     assert cli.main(line) == 0  # redrawn from the cache

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.evaluation.lifetimes import live_many
 from orexis.meta.engine import make_mesh
-from orexis.meta.living import live_many
 from orexis.presets import bonus, preset
 from orexis.rewards.count import Count, hash_observations
 from orexis.rewards.extrinsic import Extrinsic

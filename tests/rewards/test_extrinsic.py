@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from orexis.agents.actor_critic import ActorCritic
-from orexis.meta.living import live_batch
+from orexis.evaluation.lifetimes import live_batch
 from orexis.rewards.base import Returns
 from orexis.rewards.extrinsic import Extrinsic
 from tests.instances import AGENTS, difference, norm, small_task

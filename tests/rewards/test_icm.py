@@ -9,7 +9,7 @@ import pytest
 
 from orexis.agents.scripted import RandomAgent
 from orexis.config import CuriosityConfig
-from orexis.meta.living import live_batch
+from orexis.evaluation.lifetimes import live_batch
 from orexis.rewards.icm import Icm, IcmState
 from tests.instances import random_rollout, small_task
 

@@ -11,9 +11,9 @@ import pytest
 from jax.experimental import io_callback
 
 from orexis.config import RunConfig, TaskSpec
-from orexis.runs.errors import UsageError
-from orexis.runs.loop import make_engine
+from orexis.errors import UsageError
 from orexis.testing import TaskError, check_task
+from orexis.training.setup import make_engine
 from orexis.types import record
 
 

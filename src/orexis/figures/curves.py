@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.textpath import TextPath
 
+from orexis.evaluation.table import SourceTable
 from orexis.figures.palette import BLACK, GREY, LEARNED, display_names, paper_style, style_of
-from orexis.figures.table import SourceTable
 from orexis.statistics import bootstrap_interval
 
 COLUMN_WIDTH = 3.5  # inches

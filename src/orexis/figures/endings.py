@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from orexis.evaluation.table import SourceTable
 from orexis.figures.palette import ENDING_COLORS, display_names, paper_style
-from orexis.figures.table import SourceTable
 
 CLEARLY = 0.2  # a difference of rewards from which one object counts as the better one
 GROUPS = ("A better by 0.2 or more", "A and C about equal", "C better by 0.2 or more")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from orexis.evaluation.table import SourceTable
 from orexis.figures.curves import COLUMN_WIDTH, draw_curves, label_ends, width_of
 from orexis.figures.palette import paper_style
-from orexis.figures.table import SourceTable
 
 PANEL_HEIGHT = 2.2  # inches, all that belongs to a panel
 AXES_HEIGHT = 1.5  # of them, the curves

@@ -17,8 +17,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.networks import egocentric
-from orexis.zoo.artefact import Artefact
-from orexis.zoo.shelf import open_reward
+from orexis.storage.artefact import Artefact
+from orexis.zoo.registry import open_reward
 
 
 class NumpyReward:
@@ -183,7 +183,7 @@ def load_reward(name_or_path: str | Path) -> NumpyReward:
     """Returns a shipped reward by its name, or the one in a reward folder or a run folder, ready to pay.
 
     Works offline and imports no JAX. Raises FileNotFoundError if there is none and
-    `orexis.zoo.artefact.DamagedError` if it is damaged.
+    `orexis.storage.artefact.DamagedError` if it is damaged.
     """
     return NumpyReward(open_reward(name_or_path))
 

@@ -25,96 +25,27 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from orexis.agents.actor_critic import theta_norm
 from orexis.config import MetaConfig
 from orexis.meta.balance import entropy_cost, scales_of, step_balance
+from orexis.meta.chunks import AT_ONCE, SHORT, count_shares, default_chunk, largest_divisor
 from orexis.meta.guard import Guarded, Lived, add_in_order, all_finite, live_chunks
 from orexis.meta.learner import Learner, Packing, begin_learner, pack, step_learner, unpacker
 from orexis.meta.lifetime import begin_lifetime, window_key
-from orexis.meta.outer import WindowMetrics, outer_loss
+from orexis.meta.outer import outer_loss
 from orexis.meta.parts import Parts, make_parts
+from orexis.meta.state import TrainState, UpdateMetrics
 from orexis.optimizers import scheduled
 from orexis.tasks.base import Task
-from orexis.types import Lifetime, PyTree, record
+from orexis.types import Lifetime, PyTree
 
 AXIS = "lifetimes"
-
-
-@record
-class TrainState:
-    learner: Learner
-    lifetimes: Lifetime  # every field with a leading L, sharded
 
 
 _PARTITION: PyTree = TrainState(learner=cast(Any, PartitionSpec()), lifetimes=cast(Any, PartitionSpec(AXIS)))
 """Which axis of each part is cut: none of the learner's, the first of the lifetimes'."""
 
 
-@record
-class UpdateMetrics:
-    """What one update of eta looked like; see docs/metrics.md."""
-
-    window: WindowMetrics  # summed over lifetimes
-    finished: jax.Array  # f32[]  lifetimes that ended in this window
-    complete: jax.Array  # f32[]  of these, the ones that began at their first episode
-    complete_extrinsic: jax.Array  # f32[]  their lifetime returns, summed
-    eta_gradient_norm: jax.Array  # f32[]
-    phi_gradient_norm: jax.Array  # f32[]
-    theta_norm_mean: jax.Array  # f32[]
-    theta_norm_p99: jax.Array  # f32[]
-    recorded_value_max: jax.Array  # f32[]  largest |v| while acting: the first sign of a diverging critic
-    skipped: jax.Array  # f32[]  1 where no step was taken, because the meta-gradient or the learner was not finite
-    dropped: jax.Array  # f32[]  lifetimes left out of the average and restarted, because they were not finite
-    entropy_cost: jax.Array  # f32[]
-    reward_learning_rate: jax.Array  # f32[]
-
-    @classmethod
-    def zeros(cls, number: int) -> "UpdateMetrics":
-        """Returns room for the metrics of `number` updates."""
-        window = jax.tree.map(lambda _: jnp.zeros(number), WindowMetrics.zero())
-        names = [field.name for field in dataclasses.fields(cls) if field.name != "window"]
-        return cls(window=window, **{name: jnp.zeros(number) for name in names})
-
-
 def make_mesh(devices: list[jax.Device] | None = None) -> Mesh:
     """Returns the one-dimensional mesh of `devices`, by default all there are."""
     return Mesh(np.array(jax.devices() if devices is None else devices), (AXIS,))
-
-
-CHUNK_BYTES = 2 * 2**20
-"""About how much of agents' states a chunk may have; measured, see docs/performance.md."""
-AT_ONCE = 10
-"""Updates that one call can make: calling the devices costs over a millisecond, see docs/performance.md."""
-SHORT = 160 * 2**20
-"""Bytes of agents' states on a device times steps of a window. An update of no more takes a fraction of a second,
-and a call makes several; else a call makes one, so that a run can stop soon. By size and not by the clock, because all
-processes of a run must do the same."""
-
-
-def count_shares(num_lifetimes: int, deterministic: bool) -> int:
-    """Returns into how many equal shares the lifetimes can be cut: as many devices as divide it can be used.
-
-    The gradients of a block of lifetimes are added up apart, and then those of all blocks in their order. Usually a
-    device's lifetimes are a block. A deterministic run has these shares as its blocks, eight if possible, on whatever
-    devices; so they add the same numbers in the same order and do not even round differently.
-    """
-    return math.gcd(num_lifetimes, 8) if deterministic else num_lifetimes
-
-
-def default_chunk(num_lifetimes: int, num_blocks: int, agent_bytes: int) -> int:
-    """Returns how many lifetimes make a chunk, whose agents' states have `agent_bytes` each.
-
-    As many as `CHUNK_BYTES` hold, but at least two and at most sixteen, and never more than a block has.
-    """
-    limit = min(16, max(2, CHUNK_BYTES // agent_bytes))
-    return _largest_divisor(num_lifetimes // num_blocks, limit)
-
-
-def split_calls(number: int, at_once: int) -> list[int]:
-    """Returns how many updates each call makes, for `number` in all."""
-    return [min(at_once, number - begun) for begun in range(0, number, at_once)]
-
-
-def _largest_divisor(number: int, limit: int) -> int:
-    """Returns the largest divisor of `number` that is at most `limit`."""
-    return next(divisor for divisor in range(min(number, limit), 0, -1) if number % divisor == 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +66,7 @@ class Engine:
             how = " of a deterministic run" if self.deterministic else ""
             raise ValueError(f"{num_lifetimes} lifetimes{how} cannot be shared equally by {num_devices} devices")
         chunk = self.chunk or default_chunk(num_lifetimes, self.num_blocks, self._agent_bytes)
-        object.__setattr__(self, "chunk", _largest_divisor(num_lifetimes // self.num_blocks, chunk))
+        object.__setattr__(self, "chunk", largest_divisor(num_lifetimes // self.num_blocks, chunk))
 
     @property
     def num_blocks(self) -> int:

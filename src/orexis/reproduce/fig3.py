@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from orexis.config import RunConfig
+from orexis.errors import OK, UsageError
+from orexis.evaluation.evaluate import Plan, evaluate_all, settle
+from orexis.evaluation.progress import progress_bars
+from orexis.evaluation.scores import as_json, mean_and_interval
+from orexis.evaluation.sources import find_artefact
+from orexis.evaluation.table import SourceTable
 from orexis.figures.evaluation import Panel, evaluation_figure
 from orexis.figures.palette import paper_style
-from orexis.figures.table import SourceTable
+from orexis.platform import versions
 from orexis.presets import preset, training_episodes
 from orexis.reproduce.claims import Claim, claims_table
 from orexis.reproduce.fig3_claims import CLAIMS, LEARNED
-from orexis.runs.errors import OK, UsageError
-from orexis.runs.evaluate import Plan, evaluate_all, settle
-from orexis.runs.files import write_json
-from orexis.runs.platform import versions
-from orexis.runs.progress import progress_bars
-from orexis.runs.scores import as_json, mean_and_interval
-from orexis.runs.sources import find_artefact
-from orexis.runs.train import train
-from orexis.zoo.shelf import shipped_names
+from orexis.storage.files import write_json
+from orexis.training.train import train
+from orexis.zoo.registry import shipped_names
 
 TITLES = {
     "empty-rooms": "Empty Rooms",

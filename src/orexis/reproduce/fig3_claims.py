@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from orexis.figures.table import SourceTable
+from orexis.evaluation.table import SourceTable
 from orexis.reproduce.claims import Claim, Comparison, measure, measure_share
 from orexis.tasks.abc import NonstationaryABC
 

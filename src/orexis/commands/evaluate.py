@@ -1,0 +1,88 @@
+"""`orexis evaluate`."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tyro.conf import Positional
+
+from orexis.commands.checks import (
+    require_episodes,
+    require_file_places,
+    require_folder_place,
+    require_task,
+)
+from orexis.errors import OK, UsageError, check_numbers
+from orexis.evaluation.sources import check_source_name
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    """Let fresh agents live under each source and compare what they collect."""
+
+    sources: Positional[tuple[str, ...]]
+    """Shipped rewards (see orexis zoo list), run folders, reward folders, or any of:
+    extrinsic-ep extrinsic-life q-extrinsic count icm teacher near-optimal random."""
+    task: str | None = None
+    """Default: the task that the rewards were learned on."""
+    lifetimes: int = 256
+    seed: int = 0
+    agent: Literal["actor-critic", "q-learning"] = "actor-critic"
+    """Who learns from what the sources pay."""
+    recipe: Literal["tuned", "paper"] | None = None
+    """Whose settings the agents have; default those that the rewards were trained with, else the tuned ones."""
+    episodes: int | None = None
+    """Of a lifetime; default the task's own."""
+    actions: Literal["normal", "permuted", "extended"] = "normal"
+    """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused."""
+    json: Path | None = None
+    """Where to write the summary."""
+    csv: Path | None = None
+    """Where to write a row for each source, lifetime and episode."""
+    trace: Path | None = None
+    """Where to write every step, as NPZ."""
+    cache: Path | None = None
+    """Folder of tables to reuse and to add to; default in your cache folder."""
+    fresh: bool = False
+    """Live again, whatever the cache holds."""
+
+    def run(self) -> int:
+        if not self.sources:
+            raise UsageError("name at least one source, for example extrinsic-ep")
+        if self.task is not None:
+            require_task(self.task)
+        if len(set(self.sources)) != len(self.sources):
+            raise UsageError("a source is named twice")
+        for source in self.sources:
+            check_source_name(source)
+        check_numbers(self.lifetimes, self.seed)
+        require_episodes(self.episodes)
+        require_file_places(self.json, self.csv, self.trace)
+        require_folder_place(self.cache, "--cache")
+        from orexis.platform import prepare_jax
+
+        prepare_jax()
+        from orexis.evaluation.cache import default_folder
+        from orexis.evaluation.evaluate import Plan, evaluate_all, settle
+        from orexis.evaluation.printing import print_summary
+        from orexis.evaluation.progress import progress_bars
+        from orexis.evaluation.scores import as_json, write_csv, write_trace
+        from orexis.storage.files import write_json
+
+        names = list(self.sources)
+        setting = settle(names, self.task, self.actions, self.agent, self.episodes, self.recipe)
+        cache = None if self.fresh else self.cache or default_folder()
+        with progress_bars(setting.task_name, self.lifetimes) as tell:
+            plan = Plan(self.lifetimes, self.seed, self.trace is not None, cache, tell)
+            tables, traces = evaluate_all(names, setting, plan)
+        if self.json is not None:
+            write_json(self.json, {**as_json(tables), "actions": self.actions, "agent": self.agent})
+        if self.csv is not None:
+            write_csv(self.csv, tables)
+        if self.trace is not None:
+            write_trace(self.trace, traces)
+        print_summary(tables)
+        return OK

@@ -1,0 +1,128 @@
+"""`orexis train`."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from tyro.conf import Positional
+
+from orexis.commands.checks import (
+    file_name,
+    replace,
+    require_task,
+)
+from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
+from orexis.errors import UsageError
+from orexis.platform import find_processes
+from orexis.presets import preset, training_episodes
+from orexis.training.folder import check_beginning
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Train:
+    """Meta-learn an intrinsic reward on a task distribution."""
+
+    task: Positional[str]
+    """A name from `orexis tasks`, or module:Class for your own."""
+    updates: int = RunConfig.updates
+    """Updates of the reward in total; a resumed run goes on to here."""
+    seed: int = 0
+    run_dir: Path | None = None
+    """Run folder; default runs/TASK-seedS."""
+    checkpoint_every: int = RunConfig.checkpoint_every
+    """Updates between two checkpoints."""
+    episodes: int | None = None
+    """Of a lifetime while training; default the recipe's, or else the task's own."""
+    begin_with: str | None = None
+    """Start from a learner that was trained before: a run, its learner folder, or (eta alone) a reward."""
+    validate_every: int = 500
+    """Updates between two validations of the averaged reward; best/ holds the best of them. 0: none."""
+    validation_lifetimes: int = RunConfig.validation_lifetimes
+    stop_on_collapse: bool = RunConfig.stop_on_collapse
+    """End the run, saved and with exit code 0, when its validation has fallen clearly below its best."""
+    resume: bool = False
+    """Go on with the run in --run-dir."""
+    devices: int | None = None
+    """CPU devices to use, of this process; default one a core."""
+    coordinator: str | None = None
+    """HOST:PORT of the first process, for a run on several; under Slurm they find each other."""
+    num_processes: int | None = None
+    process_id: int | None = None
+    """Which of them this one is, from 0; the first writes the run folder."""
+    join_timeout: int = 300
+    """Seconds to wait for the others to arrive."""
+    engine: Literal["fast", "dense"] = RunConfig.engine
+    """dense: nothing is factored or tabulated, for debugging."""
+    deterministic: bool = RunConfig.deterministic
+    """The same bits on 1, 2 or 4 devices or processes, not only the same to rounding; may be slower."""
+    recipe: Literal["tuned", "paper"] = "tuned"
+    """Where the settings below begin: ours, or the paper's algorithm and table to the letter."""
+    lifetimes: int = MetaConfig.lifetimes
+    """Lifetimes in parallel."""
+    history: Literal["lstm", "none"] | None = None
+    """Memory of the reward: the whole lifetime, or the current step only."""
+    objective: Literal["lifetime", "episode"] | None = None
+    """What the reward is trained to maximise."""
+    reward_sees_action: bool = True
+    """Whether the action is an input of the reward; without it, a reward serves other action spaces too."""
+    agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
+    reward: HistoryNetConfig = dataclasses.field(default_factory=HistoryNetConfig)
+    outer: OuterConfig = dataclasses.field(default_factory=OuterConfig)
+
+    @classmethod
+    def for_task(cls, task: str, recipe: str = "tuned") -> "Train":
+        """Returns the command with the preset of `task` as its defaults. Raises UsageError if there is none."""
+        try:
+            meta = preset(task, recipe)
+        except ValueError as error:
+            raise UsageError(f"--recipe {recipe}: {error}") from error
+        return cls(
+            task,
+            recipe=cast(Any, recipe),
+            episodes=training_episodes(task, recipe),
+            lifetimes=meta.lifetimes,
+            reward_sees_action=meta.reward.sees_action,
+            agent=meta.agent,
+            reward=meta.reward,
+            outer=meta.outer,
+        )
+
+    def run(self) -> int:
+        config = self.config()
+        processes = find_processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout)
+        from orexis.training.train import train
+
+        run_dir = self.run_dir or Path("runs") / f"{file_name(self.task)}-seed{self.seed}"
+        return train(run_dir, config, self.resume, self.devices, processes)
+
+    def config(self) -> RunConfig:
+        """Returns the run's config, the short options laid over the preset. Raises UsageError for a bad value."""
+        require_task(self.task)
+        if self.devices is not None and self.devices < 1:
+            raise UsageError(f"--devices must be at least 1, not {self.devices}")
+        if self.begin_with is not None and not self.resume:
+            check_beginning(self.begin_with)
+        try:
+            sees_action = self.reward.sees_action and self.reward_sees_action
+            reward = replace(self.reward, history=self.history, sees_action=sees_action)
+            outer = replace(self.outer, objective=self.objective)
+            return RunConfig(
+                task=self.task,
+                seed=self.seed,
+                updates=self.updates,
+                checkpoint_every=self.checkpoint_every,
+                engine=self.engine,
+                deterministic=self.deterministic,
+                recipe=self.recipe,
+                episodes=self.episodes,
+                begin_with=self.begin_with,
+                validate_every=self.validate_every or None,
+                validation_lifetimes=self.validation_lifetimes,
+                stop_on_collapse=self.stop_on_collapse,
+                meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from error

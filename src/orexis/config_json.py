@@ -1,0 +1,66 @@
+"""Configs as plain JSON and back, of this version and of earlier ones; and in what two of them differ."""
+
+import dataclasses
+import math
+import types
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from orexis.config import NEW, require
+
+T = TypeVar("T")
+
+
+def to_json(config: Any) -> dict[str, Any]:
+    """Returns a config as plain JSON values, nested as the dataclasses are."""
+    return dataclasses.asdict(config)
+
+
+def from_json(cls: type[T], data: Any, where: str = "config") -> T:
+    """Returns the config of type `cls` that `data` describes.
+
+    Raises ValueError that names the field, for a field that is unknown, missing, of another
+    type or out of range: a config of another version is refused, not guessed at.
+    """
+    require(isinstance(data, dict), f"{where} must be an object, not {type(data).__name__}")
+    hints = get_type_hints(cls)
+    fields = {field.name for field in dataclasses.fields(cast(Any, cls))}
+    unknown = sorted(set(data) - fields)
+    require(not unknown, f"{where} has unknown fields: {', '.join(unknown)}; was it written by another version?")
+    new = {field.name for field in dataclasses.fields(cast(Any, cls)) if field.metadata.get(NEW)}
+    missing = sorted(fields - new - set(data))
+    require(not missing, f"{where} lacks fields: {', '.join(missing)}; was it written by another version?")
+    return cls(**{name: _value(hints[name], data[name], f"{where}.{name}") for name in fields & set(data)})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    """Returns `value` as the type `hint` says, or raises ValueError."""
+    if dataclasses.is_dataclass(hint):
+        return from_json(cast(Any, hint), value, where)
+    if get_origin(hint) is types.UnionType:  # `kind | None`
+        return None if value is None else _value(get_args(hint)[0], value, where)
+    if get_origin(hint) is Literal:
+        require(value in get_args(hint), f"{where} must be one of {get_args(hint)}, not {value!r}")
+        return value
+    if get_origin(hint) is tuple:
+        kind = get_args(hint)[0]
+        require(isinstance(value, list | tuple), f"{where} must be a list, not {value!r}")
+        return tuple(_value(kind, item, where) for item in value)
+    if hint is float:
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        require(numeric and math.isfinite(value), f"{where} must be a finite number, not {value!r}")
+        return float(value)
+    require(type(value) is hint, f"{where} must be {hint.__name__}, not {value!r}")
+    return value
+
+
+def differences(first: Any, second: Any, where: str = "") -> list[str]:
+    """Returns one line for each field in which two configs differ: `name: first → second`."""
+    lines = []
+    for field in dataclasses.fields(first):
+        one, other = getattr(first, field.name), getattr(second, field.name)
+        name = f"{where}{field.name}"
+        if dataclasses.is_dataclass(one):
+            lines += differences(one, other, f"{name}.")
+        elif one != other:
+            lines.append(f"{name}: {one} → {other}")
+    return lines

@@ -1,0 +1,157 @@
+"""`orexis evaluate`: fresh agents live whole lifetimes under each source; what they collect is the score.
+
+A source is a pair of an agent and a reward source. Every source meets the same lifetimes: the
+same tasks, the same initial thetas, the same dice.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from orexis.config import AgentConfig, MetaConfig
+from orexis.config_json import from_json
+from orexis.errors import BadDataError, UsageError, check_numbers
+from orexis.evaluation.cache import key_of, load, save
+from orexis.evaluation.lifetimes import Trace, live_many
+from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source
+from orexis.evaluation.table import SourceTable
+from orexis.meta.engine import make_mesh
+from orexis.presets import bonus, preset
+from orexis.storage.artefact import Artefact
+from orexis.tasks.actions import with_actions
+from orexis.tasks.registry import TASKS, make_task
+
+
+def settle_task(names: list[str], task_name: str | None, recipe: str | None = None) -> tuple[str, AgentConfig]:
+    """Returns the task to evaluate on and the agent's settings: the recipe's if one is named, else those that the
+    rewards were trained with, else the tuned ones."""
+    artefacts = {name: find_artefact(name) for name in names if name not in SOURCES}
+    tasks = {artefact.task for artefact in artefacts.values()}
+    if task_name is None:
+        if len(tasks) != 1:
+            raise UsageError(f"say which --task: the sources name {', '.join(sorted(tasks)) or 'none'}")
+        task_name = tasks.pop()
+        if task_name not in TASKS:  # a name found in a file is never imported unasked
+            raise UsageError(f"the reward was learned on a task of its own; if you trust it, add --task {task_name}")
+    if recipe is not None:
+        try:
+            return task_name, preset(task_name, recipe).agent
+        except ValueError as error:
+            raise UsageError(f"--recipe {recipe}: {error}") from error
+    configs = {name: _agent_config(artefact, name) for name, artefact in artefacts.items()}
+    chosen = next(iter(configs.values()), preset(task_name).agent)
+    for name, config in configs.items():
+        if config != chosen:
+            raise UsageError(
+                f"{name} was trained with other agents than {next(iter(configs))}: evaluate them apart, or name the "
+                "--recipe whose agents live"
+            )
+    return task_name, chosen
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How many lifetimes to live, which ones, and what to keep of them."""
+
+    num_lifetimes: int = 256
+    seed: int = 0
+    traced: bool = False  # keep every step; such a run is not read from the cache
+    cache: Path | None = None  # a folder of tables, see `orexis.evaluation.cache`
+    tell: Callable[[str, int], None] = lambda source, num_done: None  # hears of the progress, first of zero
+
+
+def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTable, Trace | tuple[()]]:
+    """Returns the table of one source on fresh lifetimes, and their steps if the plan asks for them."""
+    source, task = make_source(name, setting), setting.task
+    plan.tell(name, 0)
+    key = key_of(name, setting, plan.num_lifetimes, plan.seed) if plan.cache else None
+    known = load(plan.cache, key, name) if plan.cache and key and not plan.traced else None
+    if known is not None:
+        plan.tell(name, plan.num_lifetimes)
+        return known, ()
+    params, episodes, trace = live_many(
+        task,
+        source.agent,
+        (),
+        source.reward,
+        source.params,
+        plan.seed,
+        plan.num_lifetimes,
+        make_mesh(),
+        traced=plan.traced,
+        tell=lambda num_done: plan.tell(name, num_done),
+    )
+    fields = dataclasses.fields(params) if dataclasses.is_dataclass(params) else ()
+    table = SourceTable(
+        source=name,
+        task=setting.task_name,
+        seed=plan.seed,
+        extrinsic=np.asarray(episodes.extrinsic),
+        intrinsic=np.asarray(episodes.intrinsic),
+        length=np.asarray(episodes.length),
+        entropy=np.asarray(episodes.entropy) / np.maximum(episodes.length, 1),
+        outcome=np.asarray(episodes.outcome),
+        outcomes=tuple(getattr(task, "outcomes", ())),
+        task_params={field.name: getattr(params, field.name) for field in fields},
+    )
+    if plan.cache and key:
+        save(plan.cache, key, table)
+    return table, trace
+
+
+def settle(
+    names: list[str],
+    task_name: str | None,
+    actions: str = "normal",
+    agent: str = "actor-critic",
+    episodes: int | None = None,
+    recipe: str | None = None,
+) -> Setting:
+    """Returns where the sources called are to live. Raises CommandError where they do not go together.
+
+    episodes: of a lifetime, if they are to be other than the task's own. recipe: see `settle_task`.
+    """
+    task_name, agent_config = settle_task(names, task_name, recipe)
+    options = {} if episodes is None else {"episodes": episodes}
+    try:
+        task = with_actions(make_task(task_name, **options), actions)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
+    return Setting(task_name, task, agent_config, bonus(task_name), agent, actions)
+
+
+def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[SourceTable], dict[str, Trace]]:
+    """Returns a table for each source called, all on the same lifetimes, and their steps if the plan asks for them."""
+    check_numbers(plan.num_lifetimes, plan.seed)
+    results = [evaluate_source(name, setting, plan) for name in names]
+    traces = {table.source: trace for table, trace in results if isinstance(trace, Trace)}
+    return [table for table, _ in results], traces
+
+
+def evaluate(
+    names: list[str],
+    task_name: str | None = None,
+    num_lifetimes: int = 256,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda message: None,
+    actions: str = "normal",
+    agent: str = "actor-critic",
+) -> list[SourceTable]:
+    """Returns a table for each source called, all on the same lifetimes; nothing is cached."""
+    setting = settle(names, task_name, actions, agent)
+
+    def tell(source: str, num_done: int) -> None:
+        if num_done == 0:
+            say(f"evaluating {source}: {num_lifetimes} lifetimes of {setting.task_name}")
+
+    return evaluate_all(names, setting, Plan(num_lifetimes, seed, tell=tell))[0]
+
+
+def _agent_config(artefact: Artefact, name: str) -> AgentConfig:
+    """Returns the settings of the agents that an artefact was trained with."""
+    try:
+        return from_json(MetaConfig, artefact.record["config"]["meta"], "config.meta").agent
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadDataError(f"the config of reward {name} cannot be used: {error}") from error

@@ -1,0 +1,207 @@
+"""`orexis sweep recipe`: what each ingredient of a tuned recipe buys, by leaving it out.
+
+Each variant is trained anew for several seeds, in a process of its own and by the command that its row tells. Then
+fresh agents live by it on the same unused lifetimes as all others. Runs are kept: a sweep that was interrupted goes on,
+a finished run is not trained again.
+"""
+
+import csv
+import dataclasses
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from orexis.config import MetaConfig
+from orexis.errors import BAD_DATA, OK, BadDataError, MachineError
+from orexis.evaluation.table import SourceTable
+from orexis.presets import PAPER, preset
+from orexis.statistics import bootstrap_interval
+
+FULL = "the whole recipe"
+PAPERS = "the paper's recipe instead"
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """The tuned recipe with one ingredient left out."""
+
+    name: str
+    options: tuple[str, ...]  # of `orexis train`
+
+
+def list_variants(task: str) -> list[Variant]:
+    """Returns the recipe of `task` and what is left of it without each ingredient that it has."""
+    meta, paper = preset(task), PAPER.get(task)
+    found = [Variant(FULL, ())]
+    for name, has, options in _ingredients(meta):
+        if has:
+            found.append(Variant(f"without {name}", options))
+    if paper is not None and paper.agent.optimizer != meta.agent.optimizer:
+        found.append(Variant("with the paper's agent", _agent_options(paper)))
+    return [*found, Variant(PAPERS, ("--recipe", "paper"))] if paper is not None else found
+
+
+def _ingredients(meta: MetaConfig) -> list[tuple[str, bool, tuple[str, ...]]]:
+    """Returns each ingredient that a recipe may have: its name, whether it has it, and how to leave it out."""
+    agent, outer = meta.agent, meta.outer
+    falls = outer.entropy_cost.start > outer.entropy_cost.end
+    end = f"{outer.entropy_cost.end:g}"
+    return [
+        ("the privileged value", outer.privileged_value, ("--outer.no-privileged-value",)),
+        ("the cost on rewards", outer.reward_cost > 0, ("--outer.reward-cost", "0")),
+        ("the inner clip", agent.gradient_clip is not None, ("--agent.gradient-clip", "None")),
+        ("the outer clip", outer.gradient_clip is not None, ("--outer.gradient-clip", "None")),
+        ("GAE (λ = 1)", outer.advantage_trace < 1, ("--outer.advantage-trace", "1")),
+        ("annealing the entropy cost", falls, ("--outer.entropy-cost.start", end)),
+        ("holding the entropy", outer.entropy_level.share is not None, ("--outer.entropy-level.share", "None")),
+        ("running scales", outer.normalize, ("--outer.no-normalize",)),
+        ("all actions", outer.all_actions, ("--outer.no-all-actions",)),
+        ("the egocentric view", meta.reward.view == "egocentric", ("--reward.view", "planes")),
+    ]
+
+
+def _agent_options(paper: MetaConfig) -> tuple[str, ...]:
+    """Returns the options that give a tuned recipe the paper's agent and window."""
+    agent, net = paper.agent, paper.agent.net
+    fields = {
+        "agent.optimizer": agent.optimizer,
+        "agent.learning-rate": agent.learning_rate,
+        "agent.rollout-length": agent.rollout_length,
+        "agent.entropy-cost": agent.entropy_cost,
+        "agent.gradient-clip": None,
+        "agent.net.conv-gain": net.conv_gain,
+        "agent.net.hidden-gain": net.hidden_gain,
+        "agent.net.head-gain": net.head_gain,
+        "outer.window": paper.outer.window,
+    }
+    return tuple(text for name, value in fields.items() for text in (f"--{name}", str(value)))
+
+
+@dataclasses.dataclass(frozen=True)
+class RecipePlan:
+    """How long, how often and where the variants are trained."""
+
+    task: str
+    updates: int
+    seeds: tuple[int, ...]
+    episodes: int | None
+    folder: Path  # of the runs
+    devices: int | None = None
+
+    def command(self, variant: Variant, seed: int) -> list[str]:
+        """Returns the command line that trains a variant, but for its run folder."""
+        episodes = ["--episodes", str(self.episodes)] if self.episodes else []
+        return [
+            *("orexis", "train", self.task, "--updates", str(self.updates), "--seed", str(seed)),
+            *episodes,
+            *variant.options,
+        ]
+
+    def place(self, number: int, seed: int) -> Path:
+        """Returns the run folder of variant `number`."""
+        return self.folder / f"{self.task}-{number:02d}-seed{seed}"
+
+
+def train_variant(plan: RecipePlan, number: int, variant: Variant, seed: int) -> Path:
+    """Returns the run folder of a variant, trained to the end. Raises BadDataError if it was given up, else
+    MachineError."""
+    place = plan.place(number, seed)
+    extra = ["--run-dir", str(place), "--resume", "--validate-every", "0", "--checkpoint-every", str(plan.updates)]
+    extra += ["--devices", str(plan.devices)] if plan.devices else []
+    command = [sys.executable, "-m", "orexis", *plan.command(variant, seed)[1:], *extra]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode == OK:
+        return place
+    said = (result.stderr or result.stdout).strip().splitlines()
+    sentence = f"{shlex.join(plan.command(variant, seed))} failed: {said[-1] if said else 'no message'}"
+    # A run that was stopped because nothing in it was finite any more is a result; all else is a mistake.
+    raise (BadDataError if result.returncode == BAD_DATA else MachineError)(sentence)
+
+
+@dataclasses.dataclass(frozen=True)
+class RecipeRow:
+    """What came of one variant."""
+
+    variant: Variant
+    means: tuple[float, ...]  # of an episode over the lifetime, one for each training seed
+    low: float  # of the 95 % interval of the mean over seeds and lifetimes
+    high: float
+    last_ten: float
+    failed: tuple[str, ...] = ()  # training seeds that gave no reward, and why
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.means)) if self.means else float("nan")
+
+
+def judge(variant: Variant, tables: Sequence[SourceTable], failed: Sequence[str]) -> RecipeRow:
+    """Returns the row of a variant from one table for each training seed.
+
+    The interval resamples lifetimes within each seed's table; the seeds' own spread is in `means`.
+    """
+    if not tables:
+        return RecipeRow(variant, (), float("nan"), float("nan"), float("nan"), tuple(failed))
+    returns = np.stack([table.extrinsic.mean(axis=1, dtype=np.float64) for table in tables])
+    low, high = bootstrap_interval(returns.mean(axis=0))
+    last = np.mean([table.extrinsic[:, -10:].mean() for table in tables])
+    return RecipeRow(
+        variant, tuple(float(x) for x in returns.mean(axis=1)), float(low), float(high), float(last), tuple(failed)
+    )
+
+
+def sweep_recipe(
+    plan: RecipePlan,
+    evaluate: Callable[[Path], SourceTable],
+    log: Callable[[str], None],
+    train: Callable[[RecipePlan, int, Variant, int], Path] = train_variant,
+) -> list[RecipeRow]:
+    """Returns a row for each variant of the recipe: all seeds trained, each evaluated on the same lifetimes."""
+    rows = []
+    for number, variant in enumerate(list_variants(plan.task)):
+        tables, failed = [], []
+        for seed in plan.seeds:
+            try:
+                tables.append(evaluate(train(plan, number, variant, seed)))
+            except BadDataError as error:
+                failed.append(f"seed {seed}: {error}")
+        rows.append(judge(variant, tables, failed))
+        log(f"{variant.name}: {rows[-1].mean:.3f} ({', '.join(f'{x:.3f}' for x in rows[-1].means)})")
+    return rows
+
+
+def write_recipe_sweep(out: Path, plan: RecipePlan, rows: list[RecipeRow], command: Sequence[str]) -> Path:
+    """Writes `TASK-recipe.csv` and `.md` into `out` and returns the page."""
+    out.mkdir(parents=True, exist_ok=True)
+    stem = f"{plan.task}-recipe"
+    with (out / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["variant", "options", "mean", "low", "high", "last_ten", *(f"seed_{s}" for s in plan.seeds)])
+        for row in rows:
+            figures = (row.mean, row.low, row.high, row.last_ten, *row.means)
+            writer.writerow([row.variant.name, shlex.join(row.variant.options), *(f"{x:.4f}" for x in figures)])
+    lines = [
+        f"# What makes the recipe of {plan.task} work",
+        "",
+        f"Each ingredient left out in turn, {plan.updates} updates, training seeds "
+        f"{', '.join(map(str, plan.seeds))}; mean extrinsic return of an episode on lifetimes that nothing was chosen "
+        "on. The interval resamples lifetimes; the seeds' own means stand beside it.",
+        "",
+        "    " + shlex.join(command),
+        "",
+        "| variant | mean | 95 % interval | last ten | each training seed | options |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        seeds = ", ".join(f"{x:.3f}" for x in row.means) + "".join(f"; {why}" for why in row.failed)
+        options = f"`{shlex.join(row.variant.options)}`" if row.variant.options else ""
+        lines.append(
+            f"| {row.variant.name} | {row.mean:.3f} | {row.low:.3f} to {row.high:.3f} | {row.last_ten:.3f} "
+            f"| {seeds} | {options} |"
+        )
+    page = out / f"{stem}.md"
+    page.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return page

@@ -1,0 +1,108 @@
+"""`orexis demo`: learn a reward on Random ABC, let fresh agents live by it, and report what came of it."""
+
+import csv
+import io
+import shlex
+import time
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from orexis.config import RunConfig
+from orexis.errors import OK, BadDataError, UsageError, check_numbers
+from orexis.evaluation.evaluate import evaluate
+from orexis.evaluation.printing import print_summary
+from orexis.evaluation.scores import as_json, write_csv
+from orexis.figures.curves import learning_curves, training_curve
+from orexis.figures.endings import count_endings, endings_figure
+from orexis.figures.palette import paper_style
+from orexis.figures.report import PIXELS_PER_INCH
+from orexis.figures.walks import walks_figure
+from orexis.interop.numpy_reward import load_reward
+from orexis.presets import preset
+from orexis.storage.files import write_json
+from orexis.tools.demo_report import OPTIMUM, Results, compose_report, verdict
+from orexis.tools.walks import walk_table
+from orexis.training.train import train
+
+TASK = "random-abc"
+
+
+def demo(out: Path, updates: int, seed: int, lifetimes: int = 256) -> int:
+    """Trains, evaluates, draws and reports into the folder `out`; returns the exit code.
+
+    A demo that was interrupted goes on where it was. Raises CommandError for what can be said in one sentence.
+    """
+    started = time.monotonic()
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    check_numbers(lifetimes, seed)
+    code = _train(out, updates, seed)
+    if code != OK:
+        console.print("The same command again goes on from here.")
+        return code
+    reward = out / "run" / "reward"
+    tables = evaluate([str(reward), "extrinsic-ep", "near-optimal"], TASK, lifetimes, seed, console.print)
+    learned = load_reward(reward)
+    results = Results(
+        tables=tables,
+        endings=[row for table in tables[:2] for row in count_endings(table)],
+        walks=walk_table(learned),
+        metrics=read_metrics(out / "run" / "metrics.csv"),
+        training=learned.artefact.record["training"],
+    )
+    pictures = {name: _png(figure) for name, figure in draw(results).items()}
+    for name, png in pictures.items():
+        (out / f"{name}.png").write_bytes(png)
+    write_json(out / "evaluation.json", as_json(tables))
+    write_csv(out / "evaluation.csv", tables)
+    command = ["orexis", "demo", "--out", str(out), "--updates", str(updates), "--seed", str(seed)]
+    page = compose_report(results, pictures, shlex.join(command), time.monotonic() - started)
+    (out / "report.html").write_text(page, encoding="utf-8")
+    print_summary(tables)
+    console.print(verdict(*tables[:2]))
+    console.print(f"\nEverything is in {out}; open {out / 'report.html'}")
+    return OK
+
+
+def draw(results: Results) -> dict[str, Figure]:
+    """Returns the figures of the report by the names of their files."""
+    return {
+        "learning_curves": learning_curves(results.tables, OPTIMUM, "Random ABC: what fresh agents collect"),
+        "endings": endings_figure(results.endings),
+        "walks": walks_figure(results.walks),
+        "training": training_curve(results.metrics),
+    }
+
+
+def read_metrics(path: Path) -> dict[str, np.ndarray]:
+    """Returns the columns of a metrics.csv, f[rows] each, NaN for an empty cell. Raises BadDataError."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return {name: np.array([float("nan" if row[name] == "" else row[name]) for row in rows]) for name in rows[0]}
+    except (OSError, ValueError, TypeError, IndexError) as error:
+        raise BadDataError(f"{path} cannot be read: {error}; remove the folder and start the demo again") from error
+
+
+def _train(out: Path, updates: int, seed: int) -> int:
+    """Trains in `out`/run, going on with what is there; returns the exit code."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out} is a file; name a folder")
+    try:
+        config = RunConfig(task=TASK, seed=seed, updates=updates, meta=preset(TASK))
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+    try:
+        return train(out / "run", config, resume=True)
+    except UsageError as error:
+        raise UsageError(f"{error}; for another demo choose another --out, or remove {out}") from error
+
+
+def _png(figure: Figure) -> bytes:
+    """Returns a figure as the bytes of a PNG, the same for the same figure."""
+    buffer = io.BytesIO()
+    with paper_style():
+        figure.savefig(buffer, format="png", dpi=PIXELS_PER_INCH, metadata={"Software": None})
+    return buffer.getvalue()

@@ -1,0 +1,74 @@
+"""What a run makes of its learner: `learner/` and `reward/` at each checkpoint, `best/` when a validation was best."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from orexis.config import RunConfig, TaskSpec
+from orexis.config_json import to_json
+from orexis.meta.learner import Learner
+from orexis.platform import versions
+from orexis.storage.artefact import read_artefact, write_artefact
+from orexis.storage.reading import DamagedError
+from orexis.training.best import Score
+from orexis.training.folder import BEST, LEARNER, REWARD
+from orexis.training.learners import read_learner, write_learner
+from orexis.training.standing import Progress
+from orexis.training.validation import VALIDATION_SEED
+
+
+@dataclasses.dataclass(frozen=True)
+class Outputs:
+    """Writes and looks at what lies beside the checkpoints of one run."""
+
+    run_dir: Path
+    config: RunConfig
+    spec: TaskSpec
+
+    def write(self, learner: Learner, progress: Progress) -> None:
+        """Writes the learner, then its averaged reward."""
+        record = self._record(progress)
+        about = {"task": self.config.task, "spec": to_json(self.spec), **record}
+        write_learner(self.run_dir / LEARNER, learner, about)
+        self._write_reward(REWARD, learner, record)
+
+    def write_best(self, learner: Learner, progress: Progress, score: Score) -> None:
+        """Writes the averaged reward as the best one, and by which validation."""
+        record = self._record(progress)
+        on = {"lifetimes": self.config.validation_lifetimes, "seed": VALIDATION_SEED}
+        record["training"]["validation"] = {**dataclasses.asdict(score), **on}
+        self._write_reward(BEST, learner, record)
+
+    def are_of(self, step: int) -> bool:
+        """Returns whether learner and reward are there and of update `step`; a kill may have come before."""
+        try:
+            records = read_learner(self.run_dir / LEARNER)[1], read_artefact(self.run_dir / REWARD).record
+        except (DamagedError, FileNotFoundError):
+            return False
+        told = [record.get("training") for record in records]
+        return all(isinstance(training, dict) and training.get("updates") == step for training in told)
+
+    def has_best(self) -> bool:
+        """Returns whether the best reward is there, every byte as it was written."""
+        try:
+            read_artefact(self.run_dir / BEST)
+        except (DamagedError, FileNotFoundError):
+            return False
+        return True
+
+    def _write_reward(self, name: str, learner: Learner, record: dict[str, Any]) -> None:
+        network = self.config.meta.reward
+        write_artefact(self.run_dir / name, self.config.task, self.spec, network, learner.eta_average, record)
+
+    def _record(self, progress: Progress) -> dict[str, Any]:
+        """Returns what is told of the run so far."""
+        training = {
+            "updates": progress.step,
+            "lifetimes": self.config.meta.lifetimes,
+            "seed": self.config.seed,
+            "env_steps": progress.env_steps,
+            "validation_env_steps": progress.best.env_steps,
+            "wall_s": progress.wall_s,
+            "begun_with": progress.begun_with,
+        }
+        return {"config": to_json(self.config), "training": training, "versions": versions()}

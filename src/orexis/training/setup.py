@@ -1,0 +1,68 @@
+"""From a run's config to its engine: the task, checked; the devices that can share the lifetimes; room in memory."""
+
+import os
+
+import jax
+
+from orexis.config import RunConfig
+from orexis.errors import UsageError
+from orexis.meta.chunks import count_shares
+from orexis.meta.engine import Engine, make_mesh
+from orexis.meta.state import TrainState
+from orexis.networks.egocentric import check_view
+from orexis.tasks.base import Task
+from orexis.tasks.registry import make_task
+from orexis.testing import check_task
+
+
+def make_engine(config: RunConfig) -> Engine:
+    """Returns the engine of a run on the devices there are. Raises UsageError if its task cannot be used."""
+    try:
+        task = make_run_task(config)
+        check_task(task)
+        check_view(task.spec, config.meta.reward)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"task {config.task} cannot be used: {error}") from error
+    mesh = make_mesh(usable_devices(config.meta.lifetimes, config.deterministic, jax.process_count()))
+    return Engine(task, config.meta, config.seed, mesh, engine=config.engine, deterministic=config.deterministic)
+
+
+def make_run_task(config: RunConfig) -> Task:
+    """Returns the task of a run, its lifetimes as long as the run asks. Raises ValueError or TypeError as it does."""
+    if config.episodes is None:
+        return make_task(config.task)
+    try:
+        task = make_task(config.task, episodes=config.episodes)
+    except TypeError as error:
+        raise UsageError(f"{config.task} cannot be made with --episodes: {error}") from error
+    told = task.spec.episodes_per_lifetime
+    if told != config.episodes:
+        raise UsageError(f"{config.task} was asked for lifetimes of {config.episodes} episodes and has {told}")
+    return task
+
+
+def usable_devices(num_lifetimes: int, deterministic: bool = False, num_processes: int = 1) -> list[jax.Device]:
+    """Returns the most devices that can share `num_lifetimes` equally; for several processes, all or UsageError."""
+    devices = jax.devices()
+    count, shares = len(devices), count_shares(num_lifetimes, deterministic)
+    if num_processes > 1 and shares % count:
+        how = f" with --deterministic can only be shared by as many devices as divide {shares}, not by"
+        raise UsageError(
+            f"{num_lifetimes} lifetimes{how if deterministic else ' cannot be shared equally by'} "
+            f"the {count} devices of {num_processes} processes; change --lifetimes or --devices"
+            + (" or leave it out" if deterministic else "")
+        )
+    while shares % count:
+        count -= 1
+    return devices[:count]
+
+
+def refuse_too_large(template: TrainState) -> None:
+    """Raises UsageError if the state alone is more than this machine's memory: better now than in an hour."""
+    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise UsageError(
+            f"the lifetimes alone would take {needed / 1e9:.3g} GB of memory and this machine has {there / 1e9:.3g}; "
+            "use fewer --lifetimes or smaller networks"
+        )

@@ -1,0 +1,83 @@
+"""How far a run is: what a checkpoint keeps beside the training state, in its manifest."""
+
+import dataclasses
+import math
+from typing import Any
+
+from orexis.errors import BadDataError
+from orexis.meta.state import UpdateMetrics
+from orexis.training.best import Best
+from orexis.training.health import Health
+from orexis.training.writers import Totals
+
+
+@dataclasses.dataclass
+class Progress:
+    """How far a run is."""
+
+    totals: Totals  # of the row of metrics that was begun
+    best: Best = dataclasses.field(default_factory=Best)  # what its validations said
+    health: Health = dataclasses.field(default_factory=Health)  # which warnings were given
+    begun_with: dict[str, str] | None = None  # what the first update started from, see `orexis.training.learners`
+    step: int = 0  # updates done
+    env_steps: int = 0
+    wall_s: float = 0.0
+    metrics_bytes: int = 0  # length of metrics.csv
+    skipped_in_a_row: int = 0
+
+    @classmethod
+    def from_manifest(cls, manifest: dict[str, Any], num_lifetimes: int) -> "Progress":
+        """Returns the progress that a manifest tells. Raises BadDataError if it does not."""
+        fields = {"step": int, "env_steps": int, "wall_s": float, "metrics_bytes": int, "skipped_in_a_row": int}
+        told = {"skipped_in_a_row": 0, **manifest}  # format 1 did not count them
+        try:
+            for name, kind in fields.items():
+                if type(told.get(name)) is not kind or not 0 <= told[name] < math.inf:
+                    raise ValueError(f"{name} must be {kind.__name__} and not negative, not {told.get(name)!r}")
+            totals = Totals(num_lifetimes, told.get("totals"))
+            best = Best.from_json(told.get("validation"))
+            health = Health.from_json(told.get("health"))
+            begun_with = _texts(told.get("begun_with"))
+        except ValueError as error:
+            raise BadDataError(f"the manifest of step {manifest.get('step')} cannot be used: {error}") from error
+        counted = {name: told[name] for name in fields}
+        return cls(totals=totals, best=best, health=health, begun_with=begun_with, **counted)
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Returns what the manifest is to tell, but for the step."""
+        return {
+            "env_steps": self.env_steps,
+            "wall_s": self.wall_s,
+            "metrics_bytes": self.metrics_bytes,
+            "skipped_in_a_row": self.skipped_in_a_row,
+            "totals": self.totals.to_json(),
+            "validation": self.best.to_json(),
+            "health": self.health.to_json(),
+            "begun_with": self.begun_with,
+        }
+
+    def count(self, metrics: UpdateMetrics) -> None:
+        """Counts one update."""
+        self.step += 1
+        self.env_steps += round(float(metrics.window.steps))
+        self.skipped_in_a_row = self.skipped_in_a_row + 1 if metrics.skipped else 0
+        self.totals.add(metrics)
+
+    def row(self) -> dict[str, float]:
+        """Returns the row of metrics that was begun."""
+        counted = {"update": self.step, "env_steps": self.env_steps, "wall_s": self.wall_s}
+        return {**counted, **self.totals.row(), **self.best.row()}
+
+    def begin_row(self) -> None:
+        """Begins the next row of metrics."""
+        self.totals = Totals(self.totals.num_lifetimes)
+        self.best.begin_row()
+
+
+def _texts(told: Any) -> dict[str, str] | None:
+    """Returns an object of texts, or None. Raises ValueError for anything else."""
+    if told is None:
+        return None
+    if not isinstance(told, dict) or not all(isinstance(text, str) for text in told.values()):
+        raise ValueError(f"begun_with must be texts by name, not {told!r}")
+    return dict(told)

@@ -1,0 +1,66 @@
+"""`orexis train`: claims the run folder, starts JAX, hands over to the loop.
+
+In this order: everything that can be refused is refused before JAX is imported.
+"""
+
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+
+from orexis.config import RunConfig
+from orexis.errors import CommandError
+from orexis.platform import Processes, prepare_jax
+from orexis.training import signals
+from orexis.training.folder import claimed
+
+
+def train(
+    run_dir: Path, config: RunConfig, resume: bool, devices: int | None = None, processes: Processes | None = None
+) -> int:
+    """Trains until `config.updates` and returns the exit code: 0, or 75 or 130 when stopped by a signal.
+
+    processes: how to find the others, for a run of several. The run folder is the first's; the others keep their
+    copy of the log in a folder that goes when they go.
+
+    Raises CommandError for everything that can be said in one sentence.
+    """
+    if processes is None:
+        with signals.listening() as stop, claimed(run_dir, config, resume):
+            return _go(run_dir, config, stop, devices, None)
+    try:
+        code = _train_together(run_dir, config, resume, devices, processes)
+    except CommandError as error:
+        print(f"orexis: {error}", file=sys.stderr)
+        code = error.code
+    from orexis.training.distributed import leave
+
+    leave(code)
+
+
+def _train_together(run_dir: Path, config: RunConfig, resume: bool, devices: int | None, processes: Processes) -> int:
+    with contextlib.ExitStack() as stack:
+        stop = stack.enter_context(signals.listening())
+        if processes.index == 0:
+            stack.enter_context(claimed(run_dir, config, resume))
+        else:
+            run_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orexis-")))
+        return _go(run_dir, config, stop, devices, processes)
+
+
+def _go(
+    run_dir: Path, config: RunConfig, stop: signals.StopRequest, devices: int | None, processes: Processes | None
+) -> int:
+    """Starts JAX and trains."""
+    prepare_jax(devices)
+    from orexis.training import distributed
+    from orexis.training.loop import Run
+    from orexis.training.setup import make_engine
+
+    if processes is None:
+        return Run(run_dir, config, make_engine(config), stop).go()
+    distributed.join(processes)
+    with distributed.naming_the_dead():
+        code = Run(run_dir, config, make_engine(config), stop).go()
+        distributed.part()
+    return code

@@ -1,0 +1,248 @@
+"""What a run writes while it goes: metrics.csv, log.txt and the progress on the console."""
+
+import contextlib
+import csv
+import io
+import math
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from orexis.meta.state import UpdateMetrics
+
+COLUMNS = (
+    "update",
+    "env_steps",
+    "wall_s",
+    "reward_per_step",
+    "episode_return",
+    "lifetime_return",
+    "finished_share",
+    "policy_entropy",
+    "intrinsic_magnitude",
+    "lifetime_value_rmse",
+    "policy_loss",
+    "value_loss",
+    "eta_gradient_norm",
+    "phi_gradient_norm",
+    "theta_norm_mean",
+    "theta_norm_p99",
+    "recorded_value_max",
+    "skipped_updates",
+    "dropped_lifetimes",
+    "entropy_cost",
+    "reward_learning_rate",
+    "validation_return",
+    "validation_last_tenth",
+)
+"""The columns of metrics.csv, explained one by one in docs/metrics.md."""
+
+
+class Totals:
+    """Sums and maxima of consecutive updates' metrics: a row of metrics.csv in the making.
+
+    Kept in double precision and added one by one, so that a row that was begun before a
+    checkpoint and finished after a resume is the same to the last digit. What is not finite is
+    left out: updates that were skipped and lifetimes that were dropped have columns of their own.
+    """
+
+    def __init__(self, num_lifetimes: int, saved: dict | None = None):
+        """Begins a row, or goes on with one that `to_json` gave. Raises ValueError if that cannot be."""
+        self.num_lifetimes = num_lifetimes
+        self.count: int = 0
+        self.sums: dict[str, float] = {}
+        self.maxima: dict[str, float] = {}
+        if saved is not None:
+            self.count, self.sums, self.maxima = _saved_totals(saved)
+
+    def to_json(self) -> dict:
+        """Returns what a checkpoint keeps."""
+        return {"count": self.count, "sums": self.sums, "maxima": self.maxima}
+
+    def add(self, metrics: UpdateMetrics) -> None:
+        """Adds the metrics of one update."""
+        self.count += 1
+        leaves, _ = jax.tree_util.tree_flatten_with_path(metrics)
+        for path, leaf in leaves:
+            name, value = jax.tree_util.keystr(path, simple=True, separator="."), float(leaf)
+            if math.isfinite(value):
+                self.sums[name] = self.sums.get(name, 0.0) + value
+                self.maxima[name] = max(self.maxima.get(name, value), value)
+
+    def row(self) -> dict[str, float]:
+        """Returns the row, but for update, env_steps and wall_s.
+
+        A mean that has nothing to average over (no lifetime ended) is NaN, an empty cell in the file.
+        """
+        taken = self.count - self._sum("skipped")
+        lived = self.count * self.num_lifetimes - self._sum("dropped")
+        return {
+            "reward_per_step": self._ratio("window.extrinsic", self._sum("window.steps")),
+            "episode_return": self._ratio("window.extrinsic", self._sum("window.episodes")),
+            "lifetime_return": self._ratio("complete_extrinsic", self._sum("complete")),
+            "finished_share": self._ratio("finished", self.count * self.num_lifetimes),
+            "policy_entropy": self._ratio("window.entropy", self._sum("window.steps")),
+            "intrinsic_magnitude": self._ratio("window.intrinsic", self._sum("window.paid")),
+            "lifetime_value_rmse": self._ratio("window.value_error", self._sum("window.value_rows")) ** 0.5,
+            "policy_loss": self._ratio("window.policy_loss", lived),
+            "value_loss": self._ratio("window.value_loss", lived),
+            "eta_gradient_norm": self._ratio("eta_gradient_norm", taken),
+            "phi_gradient_norm": self._ratio("phi_gradient_norm", taken),
+            "theta_norm_mean": self._ratio("theta_norm_mean", self.count),
+            "theta_norm_p99": self.maxima.get("theta_norm_p99", math.nan),
+            "recorded_value_max": self.maxima.get("recorded_value_max", math.nan),
+            "skipped_updates": self._sum("skipped"),
+            "dropped_lifetimes": self._sum("dropped"),
+            "entropy_cost": self._ratio("entropy_cost", self.count),
+            "reward_learning_rate": self._ratio("reward_learning_rate", self.count),
+        }
+
+    def _sum(self, name: str) -> float:
+        return self.sums.get(name, 0.0)
+
+    def _ratio(self, name: str, over: float) -> float:
+        return self._sum(name) / over if over > 0 else math.nan
+
+
+def _saved_totals(saved: Any) -> tuple[int, dict[str, float], dict[str, float]]:
+    """Returns count, sums and maxima from a checkpoint's JSON. Raises ValueError for anything else."""
+    if not isinstance(saved, dict) or set(saved) != {"count", "sums", "maxima"}:
+        raise ValueError("totals must have count, sums and maxima")
+    if type(saved["count"]) is not int or saved["count"] < 0:
+        raise ValueError(f"totals.count must be a whole number, not {saved['count']!r}")
+    for name in ("sums", "maxima"):
+        numbers = saved[name]
+        if not isinstance(numbers, dict) or not all(type(x) is float and math.isfinite(x) for x in numbers.values()):
+            raise ValueError(f"totals.{name} must be finite numbers by name")
+    return saved["count"], dict(saved["sums"]), dict(saved["maxima"])
+
+
+class MetricsFile:
+    """metrics.csv, which can be cut back to where a checkpoint left it: no row twice, no torn line."""
+
+    def __init__(self, path: Path, offset: int, warn: Callable[[str], None]):
+        """Opens the file and drops everything after `offset` bytes; 0 starts anew with the header.
+
+        A file that was cut shorter meanwhile keeps its whole lines; one of other columns is moved aside.
+        """
+        header = _line(COLUMNS)
+        if offset:
+            offset = _whole_lines(path, offset, warn)
+        if offset and not _begins_with(path, header):
+            aside = path.with_name(f"{path.stem}-until-{time.time_ns()}{path.suffix}")
+            path.rename(aside)
+            warn(f"{path.name} has other columns than this version writes: it is kept as {aside.name}")
+            offset = 0
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        os.ftruncate(self._descriptor, offset)
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        if not offset:
+            self._write(header)
+
+    def append(self, row: dict[str, float]) -> None:
+        """Adds a row; whole numbers without a point, NaN as an empty cell."""
+        self._write(_line([_cell(row[name]) for name in COLUMNS]))
+
+    def offset(self) -> int:
+        """Returns the length of the file, everything so far flushed to the disk."""
+        os.fsync(self._descriptor)
+        return os.lseek(self._descriptor, 0, os.SEEK_CUR)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _write(self, line: bytes) -> None:
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+
+def _line(cells: Iterable[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()
+
+
+def _whole_lines(path: Path, offset: int, warn: Callable[[str], None]) -> int:
+    """Returns how much of the first `offset` bytes of the file is there, in whole lines."""
+    kept = path.read_bytes()[:offset] if path.is_file() else b""
+    if len(kept) == offset:
+        return offset
+    warn(f"{path.name} was cut to {len(kept)} of {offset} bytes since the checkpoint: rows are missing")
+    return kept.rfind(b"\n") + 1
+
+
+def _begins_with(path: Path, header: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(header)) == header
+
+
+def _cell(value: float) -> str:
+    if value != value:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+class Reporter:
+    """Progress of a run: a bar on a terminal, a line now and then elsewhere; everything said is in log.txt too.
+
+    A log that cannot be written (a full disk) is no reason to stop.
+    """
+
+    def __init__(self, log: Path, total: int, done: int, console: Console | None = None):
+        self.console = console or Console()
+        self._log = log
+        self._total, self._start, self._first = total, time.monotonic(), done
+        self._last_line = 0.0
+        self._bar: Progress | None = None
+        if self.console.is_terminal:
+            self._bar = Progress(
+                TextColumn("[bold]{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[health]}"),
+                console=self.console,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task("updates", total=total, completed=done, rate="", health="compiling")
+
+    def start_clock(self) -> None:
+        """Starts to measure the rate: call when compiling is done."""
+        self._start = time.monotonic()
+
+    def say(self, message: str) -> None:
+        """Tells one thing, on the console and in the log."""
+        with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8", errors="backslashreplace") as log:
+            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n")
+        try:
+            self.console.print(message, highlight=False, markup=False, soft_wrap=True)
+        except (OSError, SystemExit):  # whoever listened has gone (rich leaves then); the training has not
+            self.console.quiet = True
+
+    def progress(self, update: int, row: dict[str, float]) -> None:
+        """Shows where the run stands: rate, time left, lifetime return and health."""
+        elapsed = time.monotonic() - self._start
+        rate = (update - self._first) / elapsed if elapsed > 0 else 0.0
+        health = (
+            f"return {row['episode_return']:.3f}  entropy {row['policy_entropy']:.2f}  "
+            f"value rmse {row['lifetime_value_rmse']:.2f}  |grad| {row['eta_gradient_norm']:.2f}  "
+            f"|theta| p99 {row['theta_norm_p99']:.1f}  finished {row['finished_share']:.2f}"
+        )
+        if self._bar is not None:
+            self._bar.update(self._task, completed=update, rate=f"{rate:.1f}/s", health=health)
+        elif elapsed - self._last_line > 15 or update == self._total:
+            self._last_line = elapsed
+            left = (self._total - update) / rate if rate else float("nan")
+            self.say(f"update {update}/{self._total}  {rate:.1f}/s  {left:.0f} s left  {health}")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()

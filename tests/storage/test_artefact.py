@@ -1,0 +1,247 @@
+"""Reward artefacts: written whole, read with suspicion."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save as tensors_to_bytes
+
+from orexis.storage import artefact as module
+from orexis.storage.artefact import expected_shapes, read_artefact
+from orexis.storage.card import write_card
+from orexis.storage.files import sha256_of
+from orexis.storage.reading import DamagedError, seal
+from tests.storage.rewards import ALONE, GRID, NETWORK, SPEC, random_params, write_reward
+
+EGOCENTRIC = dataclasses.replace(NETWORK, view="egocentric")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return write_reward(tmp_path / "reward", training={"updates": 7, "lifetimes": 2, "seed": 1, "env_steps": 99})
+
+
+def rewrite(folder: Path, **changes) -> None:
+    """Changes reward.json and seals it again: what an attacker or another version would write."""
+    path = folder / "reward.json"
+    record = json.loads(path.read_text())
+    record.update(changes)
+    path.write_text(json.dumps(seal(record)))
+
+
+def replace_arrays(folder: Path, arrays: dict[str, np.ndarray]) -> None:
+    path = folder / "reward.safetensors"
+    path.write_bytes(tensors_to_bytes(arrays))
+    rewrite(folder, sha256=sha256_of(path))
+
+
+def flat_params() -> dict[str, np.ndarray]:
+    return {f"{layer}.{leaf}": x for layer, leaves in random_params().items() for leaf, x in leaves.items()}
+
+
+def test_what_is_written_is_read(folder):
+    found = read_artefact(folder)
+    assert (found.task, found.spec, found.network) == ("bandit", SPEC, NETWORK)
+    assert found.record["training"]["updates"] == 7
+    expected = random_params()
+    assert found.params.keys() == expected.keys()
+    for layer in expected:
+        for leaf in expected[layer]:
+            np.testing.assert_array_equal(found.params[layer][leaf], expected[layer][leaf], strict=True)
+
+
+def test_the_folder_has_three_files_and_the_card_tells_a_person(folder):
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "reward.json", "reward.safetensors"]
+    card = (folder / "README.md").read_text()
+    for fact in (
+        "`bandit`",
+        "| 7 |",
+        "| 99 |",
+        "lstm",
+        "sees the action | yes",
+        "view | planes |",
+        "reward.step(arrival, action, extrinsic, done)",
+        sha256_of(folder / "reward.safetensors"),
+    ):
+        assert fact in card
+
+
+def test_a_second_one_replaces_the_first_whole(folder):
+    write_reward(folder, seed=5)
+    np.testing.assert_array_equal(read_artefact(folder).params["head"]["w"], random_params(seed=5)["head"]["w"])
+    assert [path.name for path in folder.parent.iterdir()] == ["reward"]
+
+
+def test_reading_needs_no_jax(folder):
+    code = (
+        "import sys; from pathlib import Path; from orexis.storage.artefact import read_artefact; "
+        f"read_artefact(Path({str(folder)!r})); assert not [m for m in sys.modules if m.split('.')[0] == 'jax']"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_no_reward_is_not_damage(tmp_path):
+    for place in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(FileNotFoundError, match=r"it has no reward\.json"):
+            read_artefact(place)
+
+
+@pytest.mark.parametrize("name", ["reward.json", "reward.safetensors"])
+@pytest.mark.parametrize("how", ["empty", "half", "missing", "folder"])
+def test_a_damaged_file_is_named(folder, name: str, how: str):
+    path = folder / name
+    data = path.read_bytes()
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how != "missing":
+        path.write_bytes(data[: len(data) // 2] if how == "half" else b"")
+    expected = FileNotFoundError if name == "reward.json" and how in ("missing", "folder") else DamagedError
+    with pytest.raises(expected, match=name):
+        read_artefact(folder)
+
+
+@pytest.mark.parametrize("name", ["reward.json", "reward.safetensors"])
+def test_every_flipped_bit_is_noticed(folder, name: str, trials):
+    path = folder / name
+    whole = path.read_bytes()
+    last = len(whole) - (name == "reward.json")  # its last byte is a newline, which says nothing
+    unnoticed = []
+    for position in range(0, last, 3):
+        flipped = bytes([whole[position] ^ (1 << position % 8)])
+        path.write_bytes(whole[:position] + flipped + whole[position + 1 :])
+        trials()
+        try:
+            read_artefact(folder)
+            unnoticed.append(position)
+        except DamagedError:
+            pass
+    assert unnoticed == []
+
+
+@pytest.mark.parametrize("version", [0, 3, "1", None, [1]])
+def test_another_format_version_is_refused_by_name(folder, version):
+    rewrite(folder, format_version=version)
+    with pytest.raises(DamagedError, match=r"has format version .*; this Orexis reads 1 and 2"):
+        read_artefact(folder)
+
+
+def test_format_version_1_is_read(folder):
+    path = folder / "reward.json"
+    record = json.loads(path.read_text())
+    del record["record_sha256"]
+    path.write_text(json.dumps({**record, "format_version": 1}))
+    assert read_artefact(folder).task == "bandit"
+    path.write_text(json.dumps({**record, "format_version": 2}))
+    with pytest.raises(DamagedError, match="is damaged"):
+        read_artefact(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"task": ["bandit"]}, "task must be a name"),
+        ({"task": None}, "task must be a name"),
+        ({"spec": None}, "spec must be an object"),
+        ({"spec": {"num_actions": 3}}, "spec lacks fields"),
+        ({"spec": {**vars(SPEC), "num_actions": 3.5}}, "spec.num_actions must be int"),
+        ({"spec": {**vars(SPEC), "observation_shape": [3, -4, 2]}}, "all positive"),
+        ({"spec": {**vars(SPEC), "observation_shape": [10**9, 10**9, 10**9]}}, "do not fit its spec"),
+        ({"spec": {**vars(SPEC), "num_actions": 4}}, r"core.wx should be \(11, 16\) and is \(10, 16\)"),
+        ({"network": {**vars(NETWORK), "history": "gru"}}, "network.history must be one of"),
+        ({"network": {**vars(NETWORK), "num_units": 10**30}}, "num_units must be at most"),
+        ({"network": {**vars(NETWORK), "colour": 1}}, "network has unknown fields: colour"),
+        ({"network": {**vars(NETWORK), "view": "polar"}}, "network.view must be one of"),
+        ({"network": vars(EGOCENTRIC)}, "cannot be read: the egocentric view needs .* no agent_plane"),
+        ({"network": vars(EGOCENTRIC), "spec": vars(GRID)}, "conv.b should be absent"),
+        ({"spec": {**vars(SPEC), "agent_plane": 2}}, "agent_plane must be one of the 2 planes"),
+        ({"sha256": "0" * 64}, "its sha256 is not the one in reward.json"),
+        ({"sha256": None}, "its sha256 is not the one in reward.json"),
+    ],
+)
+def test_a_record_that_makes_no_sense_is_refused(folder, changes, complaint):
+    rewrite(folder, **changes)
+    with pytest.raises(DamagedError, match=complaint):
+        read_artefact(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda arrays: {**arrays, "head.w": arrays["head.w"].astype(np.float64)}, "head.w .* must be finite float32"),
+        (lambda arrays: {**arrays, "head.w": arrays["head.w"] * np.nan}, "head.w .* must be finite float32"),
+        (lambda arrays: {**arrays, "conv.b": arrays["conv.b"] / 0}, "conv.b .* must be finite float32"),
+        (lambda arrays: {**arrays, "head.w": arrays["head.w"].T.copy()}, r"head.w should be \(4, 1\) and is \(1, 4\)"),
+        (lambda arrays: {**arrays, "extra.w": arrays["head.w"]}, "extra.w should be absent"),
+        (lambda arrays: {**arrays, "head.w.x": arrays["head.w"]}, "head.w.x should be absent"),
+        (lambda arrays: {name: x for name, x in arrays.items() if name != "head.b"}, "head.b .* is absent"),
+        (lambda arrays: {}, "do not fit its spec"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_arrays_that_do_not_fit_are_refused(folder, change, complaint):
+    replace_arrays(folder, change(flat_params()))
+    with pytest.raises(DamagedError, match=complaint):
+        read_artefact(folder)
+
+
+def test_large_finite_numbers_are_finite(folder):
+    replace_arrays(folder, {**flat_params(), "head.w": np.full((4, 1), 3e38, np.float32)})
+    assert read_artefact(folder).params["head"]["w"][0, 0] == np.float32(3e38)
+
+
+def test_a_reward_that_is_replaced_while_it_is_read_is_read_again(folder, monkeypatch):
+    read_json, swaps = module.read_json, []
+
+    def read_then_swap(path):
+        record = read_json(path)
+        if len(swaps) < 3:
+            swaps.append(write_reward(folder, seed=10 + len(swaps)))
+        return record
+
+    monkeypatch.setattr(module, "read_json", read_then_swap)
+    found = read_artefact(folder)
+    np.testing.assert_array_equal(found.params["head"]["w"], random_params(seed=12)["head"]["w"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "view"),
+    [(SPEC, "planes"), (GRID, "egocentric"), (ALONE, "egocentric"), (ALONE, "planes")],
+    ids=["planes", "egocentric", "alone, egocentric", "alone, planes"],
+)
+@pytest.mark.parametrize("history", ["lstm", "none"])
+@pytest.mark.parametrize("sees_action", [True, False])
+def test_the_shapes_are_those_that_training_makes(spec, view, history, sees_action):
+    import jax
+
+    from orexis.networks import history as networks
+
+    network = dataclasses.replace(NETWORK, history=history, sees_action=sees_action, view=view)
+    made = jax.eval_shape(lambda: networks.init(jax.random.key(0), spec, network))
+    assert jax.tree.map(lambda x: x.shape, made) == expected_shapes(spec, network)
+
+
+def test_an_egocentric_reward_is_read_as_it_was_written_and_its_card_says_what_it_needs(tmp_path):
+    folder = write_reward(tmp_path / "reward", network=EGOCENTRIC, spec=GRID)
+    found = read_artefact(folder)
+    assert (found.spec, found.network) == (GRID, EGOCENTRIC)
+    assert found.params["hidden"]["w"].shape == (3 * 4 + 1, 5)
+    card = (folder / "README.md").read_text()
+    assert "| view | egocentric: " in card
+    assert "reward.step(arrival, action, extrinsic, done, observation=acted_on)" in card
+
+
+def test_a_reward_of_before_there_were_views_sees_planes(folder):
+    record = json.loads((folder / "reward.json").read_text())
+    older = {
+        "network": {name: value for name, value in record["network"].items() if name != "view"},
+        "spec": {name: value for name, value in record["spec"].items() if name != "agent_plane"},
+    }
+    rewrite(folder, **older)
+    found = read_artefact(folder)
+    assert (found.spec, found.network) == (SPEC, NETWORK)
+    assert "| view | planes |" in write_card(found.record)
