@@ -18,7 +18,7 @@ from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig
 from orexis.meta.lifetime import begin_lifetime
 from orexis.meta.outer import Scales, outer_loss
 from orexis.meta.parts import Parts, make_parts
-from orexis.meta.rollout import play, throw
+from orexis.meta.rollout import play, split_keys
 from orexis.tasks.abc import RandomABC
 from orexis.types import Alternatives, Lifetime, PyTree, Rollout
 
@@ -53,9 +53,9 @@ KINDS = {
     "egocentric": Kind(net=dataclasses.replace(HISTORY_NET, view="egocentric")),
     "reward-cost": _outer(reward_cost=0.3),
     "privileged": _outer(privileged_value=True),
-    "all-actions": _outer(all_actions=True, advantage_trace=0.5),
+    "all-actions": _outer(all_actions=True, gae_lambda=0.5),
     "scaled": _outer(normalize=True),
-    "steady": _outer(reward_cost=0.3, privileged_value=True, all_actions=True, advantage_trace=0.5, normalize=True),
+    "steady": _outer(reward_cost=0.3, privileged_value=True, all_actions=True, gae_lambda=0.5, normalize=True),
 }
 AGENTS = {
     "sgd": AgentConfig(net=POLICY_NET, rollout_length=LENGTH, learning_rate=0.3, value_cost=0.2),
@@ -143,8 +143,10 @@ def act_through_window(
         agent_state, reward_state, rollout, world = carry
         rewards, reward_state = parts.reward.unroll(eta, reward_state, rollout)
         agent_state = parts.agent.update(agent_state, rollout, rewards, parts.reward.returns)
-        dice = throw(key, parts.agent.rollout_length)
-        _, world, rollout, steps = play(parts.task, parts.agent, agent_state, world, dice, parts.privilege, all_actions)
+        noise = split_keys(key, parts.agent.rollout_length)
+        _, world, rollout, steps = play(
+            parts.task, parts.agent, agent_state, world, noise, parts.privilege, all_actions
+        )
         return (agent_state, reward_state, rollout, world), (rollout, steps.alternatives)
 
     start = (lifetime.agent, lifetime.reward_state, lifetime.rollout, lifetime.world)
@@ -187,7 +189,7 @@ def random_rollout(seed: int, length: int, spec: TaskSpec) -> Rollout:
 
     return Rollout(
         observation=noise(length + 1, *spec.observation_shape),
-        arrival=noise(length, *spec.observation_shape),
+        next_observation=noise(length, *spec.observation_shape),
         action=rng.integers(0, spec.num_actions, length).astype(np.int32),
         reward=noise(length),
         episode_goes_on=rng.integers(0, 2, length).astype(np.float32),

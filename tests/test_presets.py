@@ -23,11 +23,11 @@ def test_the_papers_recipe_has_the_settings_of_its_table_and_none_of_ours(name: 
     assert (meta.reward.num_filters, meta.reward.num_hidden, meta.reward.num_units) == (16, 64, 64)
     assert meta.outer.value_learning_rate == 0.001
     rate = meta.outer.reward_learning_rate
-    assert rate.start == rate.end == 0.001
+    assert rate.init_value == rate.end_value == 0.001
     outer, plain = meta.outer, OuterConfig()
     ours = ("privileged_value", "reward_cost", "gradient_clip", "entropy_level", "normalize", "all_actions")
     assert all(getattr(outer, field) == getattr(plain, field) for field in ours)
-    assert (agent.gradient_clip, outer.advantage_trace, meta.reward.view) == (None, 1.0, "planes")
+    assert (agent.gradient_clip, outer.gae_lambda, meta.reward.view) == (None, 1.0, "planes")
 
 
 def test_the_paper_has_no_recipe_for_other_tasks_and_there_are_two_recipes():

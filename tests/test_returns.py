@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orexis.returns import discounted_returns, traced_advantages
+from orexis.returns import discounted_returns, gae
 
 
 def test_returns_by_hand():
@@ -61,19 +61,17 @@ def test_gradients_flow_to_rewards_discounts_and_bootstrap():
 REWARDS, DISCOUNTS, VALUES = np.array([1.0, 2.0]), np.array([0.5, 0.5]), np.array([3.0, 2.0, 4.0])
 
 
-def test_traced_advantages_by_hand():
+def test_gae_by_hand():
     # delta_0 = 1 + 0.5 * 2 - 3 = -1, delta_1 = 2 + 0.5 * 4 - 2 = 2; with lambda 0.5: A_1 = 2, A_0 = -1 + 0.25 * 2
-    np.testing.assert_allclose(traced_advantages(REWARDS, DISCOUNTS, VALUES, 0.5), [-0.5, 2.0])
+    np.testing.assert_allclose(gae(REWARDS, DISCOUNTS, VALUES, 0.5), [-0.5, 2.0])
 
 
 def test_with_trace_zero_an_advantage_is_the_one_step_error():
-    np.testing.assert_allclose(traced_advantages(REWARDS, DISCOUNTS, VALUES, 0.0), [-1.0, 2.0])
+    np.testing.assert_allclose(gae(REWARDS, DISCOUNTS, VALUES, 0.0), [-1.0, 2.0])
 
 
 def test_with_trace_one_advantages_are_returns_less_values():
     rng = np.random.default_rng(0)
     rewards, discounts, values = rng.normal(size=6), rng.integers(0, 2, 6) * 0.9, rng.normal(size=7)
     returns = discounted_returns(rewards, discounts, jnp.asarray(values[-1]))
-    np.testing.assert_allclose(
-        traced_advantages(rewards, discounts, values, 1.0), returns - values[:-1], rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(gae(rewards, discounts, values, 1.0), returns - values[:-1], rtol=1e-5, atol=1e-6)

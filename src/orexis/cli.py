@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -34,6 +35,16 @@ COMMANDS: dict[str, type] = {
     "doctor": Doctor,
     "zoo": Zoo,
 }
+
+
+OLD_OPTIONS = {
+    r"--outer\.advantage-trace": "--outer.gae-lambda",
+    r"(--[\w.-]*(?:rate|cost|epsilon))\.start": r"\1.init-value",
+    r"(--[\w.-]*(?:rate|cost|epsilon))\.end": r"\1.end-value",
+    r"(--[\w.-]*(?:rate|cost|epsilon))\.updates": r"\1.transition-steps",
+    r"(--[\w.-]*(?:rate|cost|epsilon))\.begin": r"\1.transition-begin",
+}
+"""What options were called in earlier versions, as patterns."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +92,7 @@ def _parse(arguments: list[str]):
         raise SystemExit(OK)
     if name not in COMMANDS:
         raise UsageError(f"unknown command {name!r}; commands are {', '.join(COMMANDS)}")
-    rest = arguments[1:]
+    rest = [_todays_option(argument) for argument in arguments[1:]]
     command = COMMANDS[name]
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
@@ -94,6 +105,15 @@ def _parse(arguments: list[str]):
         if stop.code in (None, OK):
             raise
         raise UsageError(f"{_first_sentence(complaint.getvalue())}; see orexis {name} --help") from None
+
+
+def _todays_option(argument: str) -> str:
+    """Returns an argument as it is spelled now: options that had another name in earlier versions are still taken."""
+    name, separator, value = argument.partition("=")
+    for old, new in OLD_OPTIONS.items():
+        if name.startswith("--") and re.fullmatch(old, name):
+            return re.sub(old, new, name) + separator + value
+    return argument
 
 
 def _option(arguments: list[str], name: str) -> str | None:

@@ -20,6 +20,15 @@ NEW = "new"
 """Marks a field that configs of earlier versions lack: they are read with its default."""
 
 
+WAS = "was"
+"""Marks a field that had another name in earlier versions: their configs are read."""
+
+
+def _renamed(was: str, default: Any = dataclasses.MISSING) -> Any:
+    """Returns a field that was called `was` in earlier versions."""
+    return dataclasses.field(default=default, metadata={WAS: was})
+
+
 def _new(default: Any) -> Any:
     """Returns a field that configs of earlier versions lack; `default` is what they meant."""
     return dataclasses.field(default=default, metadata={NEW: True})
@@ -157,16 +166,17 @@ class BonusConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-    """From `start` to `end`, geometrically, over the updates `begin` to `begin + updates` (absolute)."""
+    """From `init_value` to `end_value`, geometrically, over `transition_steps` updates from `transition_begin` on,
+    counted from the first (optax's words)."""
 
-    start: float
-    end: float
-    updates: int = 1
-    begin: int = 0
+    init_value: float = _renamed("start")
+    end_value: float = _renamed("end")
+    transition_steps: int = _renamed("updates", 1)
+    transition_begin: int = _renamed("begin", 0)
 
     def __post_init__(self) -> None:
-        _positive(self, "start", "end", "updates")
-        _not_negative(self, "begin")
+        _positive(self, "init_value", "end_value", "transition_steps")
+        _not_negative(self, "transition_begin")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,7 +192,10 @@ class QLearningConfig:
 
     def __post_init__(self) -> None:
         _positive(self, "rollout_length", "learning_rate")
-        require(max(self.epsilon.start, self.epsilon.end) <= 1.0, f"epsilon must be at most 1, not {self.epsilon}")
+        require(
+            max(self.epsilon.init_value, self.epsilon.end_value) <= 1.0,
+            f"epsilon must be at most 1, not {self.epsilon}",
+        )
         for name in ("discount", "trace"):
             require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
 
@@ -210,8 +223,8 @@ class OuterConfig:
     objective: Literal["lifetime", "episode"] = "lifetime"  # 'episode': the ablation of figure 7
     window: int = 5  # N, "outer unroll length"
     discount: float = 0.99  # gamma
-    advantage_trace: float = 1.0  # lambda of the outer advantage; 1 is the paper's n-step return
-    reward_learning_rate: Schedule = Schedule(2e-3, 2e-4, 12000, begin=1000)  # alpha', the paper's: 1e-3 constant
+    gae_lambda: float = _renamed("advantage_trace", 1.0)  # 1: the paper's n-step return
+    reward_learning_rate: Schedule = Schedule(2e-3, 2e-4, 12000, transition_begin=1000)  # alpha'; paper: 1e-3 constant
     value_learning_rate: float = 1e-3  # alpha'
     entropy_cost: Schedule = Schedule(0.12, 0.005, 16000)  # open
     value_cost: float = 0.5  # open
@@ -231,12 +244,12 @@ class OuterConfig:
         # With more, float32 could overflow in a step whose gradient was finite, see `meta.learner.step_learner`.
         rate = self.reward_learning_rate
         for name, largest in (
-            ("reward_learning_rate", max(rate.start, rate.end)),
+            ("reward_learning_rate", max(rate.init_value, rate.end_value)),
             ("value_learning_rate", self.value_learning_rate),
             ("average_power", self.average_power),
         ):
             require(largest <= 1e6, f"{name} must be at most 1e6, not {largest}")
-        for name in ("discount", "advantage_trace"):
+        for name in ("discount", "gae_lambda"):
             require(0.0 <= getattr(self, name) <= 1.0, f"{name} must be in [0, 1], not {getattr(self, name)}")
 
 

@@ -5,7 +5,7 @@ import math
 import types
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from orexis.config import NEW, require
+from orexis.config import NEW, WAS, require
 
 T = TypeVar("T")
 
@@ -23,6 +23,7 @@ def from_json(cls: type[T], data: Any, where: str = "config") -> T:
     """
     require(isinstance(data, dict), f"{where} must be an object, not {type(data).__name__}")
     hints = get_type_hints(cls)
+    data = _with_new_names(cls, data)
     fields = {field.name for field in dataclasses.fields(cast(Any, cls))}
     unknown = sorted(set(data) - fields)
     require(not unknown, f"{where} has unknown fields: {', '.join(unknown)}; was it written by another version?")
@@ -30,6 +31,12 @@ def from_json(cls: type[T], data: Any, where: str = "config") -> T:
     missing = sorted(fields - new - set(data))
     require(not missing, f"{where} lacks fields: {', '.join(missing)}; was it written by another version?")
     return cls(**{name: _value(hints[name], data[name], f"{where}.{name}") for name in fields & set(data)})
+
+
+def _with_new_names(cls: type, data: dict[str, Any]) -> dict[str, Any]:
+    """Returns `data` with the names that fields of `cls` had in earlier versions replaced by today's."""
+    today = {field.metadata[WAS]: field.name for field in dataclasses.fields(cast(Any, cls)) if WAS in field.metadata}
+    return {today.get(name, name) if today.get(name) not in data else name: value for name, value in data.items()}
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

@@ -24,7 +24,7 @@ class UsageError(CommandError):
 
 
 class BadDataError(CommandError):
-    """A file is damaged or of another version, or training makes numbers that are none: exit 3."""
+    """A file is damaged or of another version, or training makes NaN or infinity: exit 3."""
 
     def __init__(self, message: str):
         super().__init__(message, BAD_DATA)

@@ -106,5 +106,5 @@ def squared_norm(tree: PyTree) -> jax.Array:
 
 def scheduled(schedule: Schedule, update: jax.Array) -> jax.Array:
     """Returns the schedule's value at `update`, geometric between its ends."""
-    share = jnp.clip((update - schedule.begin) / schedule.updates, 0.0, 1.0)
-    return schedule.start * (schedule.end / schedule.start) ** share
+    share = jnp.clip((update - schedule.transition_begin) / schedule.transition_steps, 0.0, 1.0)
+    return schedule.init_value * (schedule.end_value / schedule.init_value) ** share

@@ -58,7 +58,7 @@ def prepare_jax(num_devices: int | None = None) -> None:
         return  # a home that cannot be written to costs a recompilation, nothing else
 
 
-def spare_collector() -> None:
+def freeze_gc() -> None:
     """Lets the garbage collector forget all there is: call it once, when everything is compiled.
 
     Tracing leaves objects by the hundred thousand, and walking them again and again takes a core from the devices.

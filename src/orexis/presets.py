@@ -19,7 +19,7 @@ from orexis.config import (
 )
 
 _OUTER = OuterConfig(
-    advantage_trace=0.95,
+    gae_lambda=0.95,
     privileged_value=True,
     reward_cost=0.05,
     gradient_clip=3.0,
@@ -30,7 +30,7 @@ RANDOM_ABC = MetaConfig(
     agent=AgentConfig(gradient_clip=2.0),
     outer=dataclasses.replace(
         _OUTER,
-        reward_learning_rate=Schedule(2e-3, 3e-4, 10000, begin=2000),
+        reward_learning_rate=Schedule(2e-3, 3e-4, 10000, transition_begin=2000),
         entropy_cost=Schedule(0.12, 0.01, 8000),
     ),
 )
@@ -48,7 +48,7 @@ NONSTATIONARY_ABC = MetaConfig(
     outer=dataclasses.replace(
         _OUTER,
         reward_cost=0.1,
-        reward_learning_rate=Schedule(7e-4, 2e-4, 4000, begin=2000),
+        reward_learning_rate=Schedule(7e-4, 2e-4, 4000, transition_begin=2000),
         entropy_cost=Schedule(0.2, 0.2),
         entropy_level=EntropyLevel(share=0.577),  # 0.8 nats: below, agents do not unlearn at the next swap
     ),
@@ -70,7 +70,7 @@ ANY_TASK = MetaConfig(
     outer=dataclasses.replace(
         _OUTER,
         normalize=True,
-        reward_learning_rate=Schedule(1e-3, 3e-4, 8000, begin=2000),
+        reward_learning_rate=Schedule(1e-3, 3e-4, 8000, transition_begin=2000),
         entropy_cost=Schedule(0.1, 0.1),
         entropy_level=EntropyLevel(share=0.5),
     ),

@@ -18,8 +18,8 @@ def discounted_returns(rewards: jax.Array, discounts: jax.Array, bootstrap: jax.
     assert rewards.shape == discounts.shape
     assert bootstrap.shape == rewards.shape[1:]
 
-    def add(following: jax.Array, arrival: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        reward, discount = arrival
+    def add(following: jax.Array, next_observation: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        reward, discount = next_observation
         following = reward + discount * following
         return following, following
 
@@ -27,7 +27,7 @@ def discounted_returns(rewards: jax.Array, discounts: jax.Array, bootstrap: jax.
     return returns
 
 
-def traced_advantages(rewards: jax.Array, discounts: jax.Array, values: jax.Array, trace: float) -> jax.Array:
+def gae(rewards: jax.Array, discounts: jax.Array, values: jax.Array, trace: float) -> jax.Array:
     """Returns the advantages A f32[T], exponentially weighted sums of one-step errors (Schulman et al., 2016).
 
         A_t = δ_t + d_t·λ·A_{t+1},   δ_t = r_t + d_t·V_{t+1} − V_t,   A_T = 0

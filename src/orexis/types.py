@@ -32,7 +32,7 @@ class Rollout:
     """T consecutive steps of one agent. Row t starts in s_t and arrives in s_{t+1}."""
 
     observation: jax.Array  # f32[T+1, H, W, C]  what the policy saw; the last one is for bootstrapping
-    arrival: jax.Array  # f32[T, H, W, C]        s_{t+1} before any reset: what the reward sees
+    next_observation: jax.Array  # f32[T, H, W, C]        s_{t+1} before any reset: what the reward sees
     action: jax.Array  # i32[T]
     reward: jax.Array  # f32[T]                  extrinsic, paid on arrival
     episode_goes_on: jax.Array  # f32[T]         0 where the arrival ends an episode
@@ -46,7 +46,7 @@ class Rollout:
 class Alternatives:
     """What each of the A actions would have brought in s_t: one step of the task's own, the same chance for all."""
 
-    arrival: jax.Array  # f32[T, A, H, W, C]  s_{t+1} before any reset
+    next_observation: jax.Array  # f32[T, A, H, W, C]  s_{t+1} before any reset
     reward: jax.Array  # f32[T, A]
     episode_goes_on: jax.Array  # f32[T, A]
     lifetime_goes_on: jax.Array  # f32[T, A]

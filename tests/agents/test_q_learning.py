@@ -9,7 +9,7 @@ import pytest
 
 from orexis.agents.q_learning import QLearning, action_values, q_targets
 from orexis.config import QLearningConfig, Schedule
-from orexis.evaluation.lifetimes import live_many
+from orexis.evaluation.lifetimes import evaluate_lifetimes
 from orexis.meta.engine import make_mesh
 from orexis.optimizers import Adam, scheduled
 from orexis.rewards.base import Returns
@@ -84,7 +84,7 @@ def test_the_best_action_is_taken_but_for_a_share_epsilon_that_falls():
 def test_it_learns_which_arm_pays():
     config = QLearningConfig(net=POLICY_NET, rollout_length=2, learning_rate=0.03, epsilon=Schedule(1.0, 0.02, 8))
     task = Bandit()
-    _, episodes, _ = live_many(task, QLearning(task.spec, config), (), Extrinsic(), (), 0, 64, make_mesh())
+    _, episodes, _ = evaluate_lifetimes(task, QLearning(task.spec, config), (), Extrinsic(), (), 0, 64, make_mesh())
     returns = np.asarray(episodes.extrinsic)
     assert returns[:, :2].mean() < 0.5  # a third by chance
     assert returns[:, -4:].mean() > 0.8

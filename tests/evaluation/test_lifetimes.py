@@ -6,7 +6,7 @@ import pytest
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.agents.scripted import NearOptimalABC, RandomAgent
-from orexis.evaluation.lifetimes import Episodes, live_many, record_rollout
+from orexis.evaluation.lifetimes import Episodes, evaluate_lifetimes, record_rollout
 from orexis.meta.engine import make_mesh
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
@@ -21,7 +21,7 @@ def live(
 ):
     mesh = make_mesh(jax.devices()[:num_devices])
     source = Extrinsic() if source is None else source
-    results = live_many(task, agent, (), source, params, seed, num_lifetimes, mesh, chunk)
+    results = evaluate_lifetimes(task, agent, (), source, params, seed, num_lifetimes, mesh, chunk)
     return results[:2]
 
 
@@ -127,7 +127,7 @@ def test_every_rollout_of_a_lifetime_has_dice_of_its_own():
 def test_a_row_of_the_table_by_hand():
     rollout = Rollout(
         observation=np.zeros((5, 1, 1, 1)),
-        arrival=np.zeros((4, 1, 1, 1)),
+        next_observation=np.zeros((4, 1, 1, 1)),
         action=np.zeros(4, np.int32),
         reward=np.array([1.0, 2.0, 4.0, 8.0]),
         episode_goes_on=np.array([1.0, 0.0, 0.0, 1.0]),

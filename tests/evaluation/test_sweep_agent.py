@@ -11,7 +11,7 @@ from orexis import cli
 from orexis.config import AgentConfig, BonusConfig, PolicyNetConfig
 from orexis.errors import UsageError
 from orexis.evaluation.evaluate import Plan, evaluate_source
-from orexis.evaluation.lifetimes import live_batch
+from orexis.evaluation.lifetimes import evaluate_batch
 from orexis.evaluation.sources import Setting, make_source
 from orexis.evaluation.sweep_agent import (
     PRESET,
@@ -119,7 +119,7 @@ def test_a_row_is_the_evaluation_of_its_agent_under_both_sources(rows):
 def test_growth_is_the_largest_norm_at_the_end_over_that_at_birth():
     setting = dataclasses.replace(SETTING, config=dataclasses.replace(SETTING.config, learning_rate=30.0))
     source = make_source("teacher", setting)
-    lives = live_batch(setting.task, source.agent, (), source.reward, source.params, 9000, np.arange(3))
+    lives = evaluate_batch(setting.task, source.agent, (), source.reward, source.params, 9000, np.arange(3))
     at_end = max(norm(jax.tree.map(lambda x, i=i: x[i], lives.agent.theta)) for i in range(3))
     keys = jax.random.split(jax.random.key(9000), 8)
     at_birth = np.mean([norm(source.agent.init(key, ()).theta) for key in keys])

@@ -109,7 +109,7 @@ def test_a_crash_where_names_cannot_be_exchanged_never_costs_a_checkpoint(base, 
 
 def kill_while_saving(run_dir: Path, rounds: int, seed: int, trial: Callable[[], None]) -> list[int]:
     """Starts and kills a process that saves as fast as it can; returns the newest step after each round."""
-    dice = random.Random(seed)
+    noise = random.Random(seed)
     run_dir.mkdir()
     children.save_once(run_dir, 1)
     found = [1]
@@ -118,7 +118,7 @@ def kill_while_saving(run_dir: Path, rounds: int, seed: int, trial: Callable[[],
         while checkpoint.steps(run_dir / "checkpoints")[-1] == found[-1]:
             assert process.is_alive(), "it ended by itself"
             time.sleep(0.002)
-        time.sleep(dice.random() * 0.02)  # a save takes some milliseconds: any moment of one
+        time.sleep(noise.random() * 0.02)  # a save takes some milliseconds: any moment of one
         process.kill()
         process.join(60)
         assert process.exitcode == -signal.SIGKILL

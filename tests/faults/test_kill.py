@@ -73,17 +73,17 @@ def kill_run(
     trial: Callable[[], None] = lambda: None,
 ) -> int:
     """Starts a run and ends it at a random moment, `rounds` times; returns the last update that was saved."""
-    dice = random.Random(seed)
+    noise = random.Random(seed)
     run_dir.mkdir()
     for number in range(rounds):
         saved = newest(run_dir)
         process = trainer.start(run_dir, NEVER)
-        goal = saved + dice.randrange(1, 12) if number % 5 else saved  # every fifth is met while it starts or compiles
+        goal = saved + noise.randrange(1, 12) if number % 5 else saved  # every fifth is met while it starts or compiles
         while newest(run_dir) < goal:
             assert process.is_alive(), "it ended by itself"
             time.sleep(0.002)
-        time.sleep(dice.random() * (0.02 if number % 5 else 1.0))  # an update with its save takes some milliseconds
-        chosen = dice.choice(signals)
+        time.sleep(noise.random() * (0.02 if number % 5 else 1.0))  # an update with its save takes some milliseconds
+        chosen = noise.choice(signals)
         children.send(process, chosen)
         process.join(120)
         assert process.exitcode == CODES[chosen] or (goal == saved and process.exitcode in (-15, 1)), process.exitcode

@@ -1,4 +1,4 @@
-"""FAULTS 7, 8, 9: numbers that are none, injected into the real engine and into a whole run."""
+"""FAULTS 7, 8, 9: NaN or infinity, injected into the real engine and into a whole run."""
 
 import dataclasses
 import functools

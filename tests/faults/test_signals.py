@@ -93,9 +93,9 @@ def test_outside_the_main_thread_signals_stay_with_whoever_has_them():
 
 
 def test_work_that_is_heard_through_gives_its_result_or_its_error():
-    assert signals.hearing(lambda: 5) == 5
+    assert signals.run_interruptible(lambda: 5) == 5
     with pytest.raises(ZeroDivisionError):
-        signals.hearing(lambda: 1 / 0)
+        signals.run_interruptible(lambda: 1 / 0)
 
 
 def orexis_train(run_dir: Path, cache: Path) -> subprocess.Popen:

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from orexis.config import HistoryNetConfig
 from orexis.interop import IntrinsicReward, NumpyReward, VectorIntrinsicReward
 from orexis.interop.environments import OrexisEnv
-from orexis.interop.paying import image_of
+from orexis.interop.mixing import image_of
 from orexis.interop.vector import OrexisVectorEnv
 from orexis.storage.artefact import Artefact
 from orexis.tasks.abc import RandomABC
@@ -44,11 +44,11 @@ def live_alone(
     for action in actions:
         seen, extrinsic, terminated, truncated, info = env.step(action)
         over = terminated or truncated
-        arrival = np.array(seen if form == "array" else seen["image"])
+        next_observation = np.array(seen if form == "array" else seen["image"])
         told = (np.array([action]), np.array([extrinsic]), np.array([over]))
-        paid = reward.step(arrival[None], *told, observation=acted_on[None])
+        paid = reward.step(next_observation[None], *told, observation=acted_on[None])
         rows.append((extrinsic, float(paid[0]), info["lifetime_ended"]))
-        acted_on = arrival
+        acted_on = next_observation
         if over:
             seen, info = env.reset()
             acted_on = np.array(image_of(seen))

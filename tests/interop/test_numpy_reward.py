@@ -36,7 +36,7 @@ def random_walk(spec: TaskSpec, seed: int = 0) -> dict[str, np.ndarray]:
     for t in range(NUM_STEPS + 1):
         place = np.clip(place + rng.integers(-1, 2, place.shape), 0, (height - 1, width - 1))
         images[t, np.arange(NUM_ENVS), place[:, 0], place[:, 1], spec.agent_plane] = 1.0
-    return {**told, "arrival": images[1:], "observation": images[:-1]}
+    return {**told, "next_observation": images[1:], "observation": images[:-1]}
 
 
 def random_history(seed: int = 0) -> dict[str, np.ndarray]:
@@ -44,7 +44,7 @@ def random_history(seed: int = 0) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     steps = (NUM_STEPS, NUM_ENVS)
     return {
-        "arrival": (rng.random((*steps, *SPEC.observation_shape)) < 0.2).astype(np.float32),
+        "next_observation": (rng.random((*steps, *SPEC.observation_shape)) < 0.2).astype(np.float32),
         "action": rng.integers(0, SPEC.num_actions, steps),
         "reward": rng.normal(size=steps).astype(np.float32),
         "done": rng.random(steps) < 0.1,
@@ -60,7 +60,7 @@ def pay_in_jax(network: HistoryNetConfig, history: dict[str, np.ndarray], spec: 
     unused = np.zeros((NUM_STEPS, NUM_ENVS), np.float32)
     rollouts = Rollout(
         observation=history.get("observation", unused),
-        arrival=history["arrival"],
+        next_observation=history["next_observation"],
         action=history["action"],
         reward=history["reward"],
         episode_goes_on=1.0 - history["done"],
@@ -100,7 +100,7 @@ def test_with_the_egocentric_view_a_folder_pays_what_jax_pays(tmp_path, spec: Ta
     ours, expected = pay(reward, told), pay_in_jax(network, told, spec)
     assert expected.std() > 0.05
     np.testing.assert_allclose(ours, expected, atol=1e-5)
-    stood = pay_in_jax(network, {**told, "observation": told["arrival"]}, spec)
+    stood = pay_in_jax(network, {**told, "observation": told["next_observation"]}, spec)
     assert np.abs(stood - expected).max() > 0.01  # what was acted on matters
 
 
@@ -119,7 +119,7 @@ def test_with_the_egocentric_view_it_asks_for_what_was_acted_on(spec: TaskSpec):
             reward.step(**told, **given)
 
 
-@pytest.mark.parametrize("name", ["arrival", "action", "reward", "done"])
+@pytest.mark.parametrize("name", ["next_observation", "action", "reward", "done"])
 def test_everything_that_it_is_told_matters_for_the_rest_of_the_lifetime(name):
     told = random_history()
     changed = {**told, name: told[name].copy()}
@@ -214,8 +214,11 @@ def test_a_reward_that_does_not_see_the_action_takes_any():
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"arrival": np.zeros((2, 3, 4, 3))}, r"arrival must have shape \(2, 3, 4, 2\), not \(2, 3, 4, 3\)"),
-        ({"arrival": np.zeros((3, 3, 4, 2))}, r"arrival must have shape \(2, 3, 4, 2\)"),
+        (
+            {"next_observation": np.zeros((2, 3, 4, 3))},
+            r"next_observation must have shape \(2, 3, 4, 2\), not \(2, 3, 4, 3\)",
+        ),
+        ({"next_observation": np.zeros((3, 3, 4, 2))}, r"next_observation must have shape \(2, 3, 4, 2\)"),
         ({"action": np.array([0, 3])}, "action must be 2 whole numbers from 0 to 2"),
         ({"action": np.array([-1, 0])}, "action must be 2 whole numbers from 0 to 2"),
         ({"action": np.array(0)}, "action must be 2 whole numbers"),

@@ -211,7 +211,7 @@ def test_a_finished_lifetime_is_replaced_by_a_newborn(initial, after_one):
     assert metrics.finished == len(replaced)
     assert metrics.complete == 0.0  # they were born in the middle of a lifetime
 
-    sight = make_engine().parts.agent.sight
+    observation_lookup = make_engine().parts.agent.observation_lookup
     for place in replaced:
         newborn, old = (jax.tree.map(lambda x, i=place: x[i], which) for which in (lifetimes, initial.lifetimes))
         for recurrent in jax.tree.leaves((newborn.reward_state, newborn.value_state)):
@@ -223,7 +223,7 @@ def test_a_finished_lifetime_is_replaced_by_a_newborn(initial, after_one):
         assert newborn.extrinsic == pytest.approx(newborn.rollout.reward.sum(), abs=1e-6)
         assert (newborn.rollout.in_lifetime == 1.0).all()
         # R_0 was acted by the new theta, not by the one that died:
-        values = policy.apply(newborn.agent.theta, newborn.rollout.observation, sight)[1]
+        values = policy.apply(newborn.agent.theta, newborn.rollout.observation, observation_lookup)[1]
         np.testing.assert_allclose(newborn.rollout.value, values, rtol=1e-4, atol=1e-5)
 
 
@@ -311,7 +311,7 @@ def test_an_average_of_power_zero_is_the_mean():
 )
 def test_a_schedule_is_geometric_between_its_ends(update: int, value: float):
     # From 0.16 to 0.01 over 40 updates, from update 100 on: halved every 10.
-    schedule = Schedule(0.16, 0.01, updates=40, begin=100)
+    schedule = Schedule(0.16, 0.01, transition_steps=40, transition_begin=100)
     np.testing.assert_allclose(scheduled(schedule, jnp.int32(update)), value, rtol=1e-5)
 
 

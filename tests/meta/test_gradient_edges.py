@@ -218,19 +218,19 @@ def test_adams_denominator_carries_no_gradient_by_default_and_does_as_an_option(
 def test_etas_recurrent_state_carries_gradient_inside_the_window():
     instance: Instance = widen(recorded_instance("sgd"))
     parts, lifetime = small_parts(), instance.lifetime
-    paid = [lifetime.rollout, jax.tree.map(lambda x: x[0], instance.recorded)]  # R_0, R_1
+    rewarded = [lifetime.rollout, jax.tree.map(lambda x: x[0], instance.recorded)]  # R_0, R_1
 
     def in_the_window(eta):
         window = unroll_window(parts, eta, lifetime, N, jax.random.key(0), instance.rollouts(N))
         return jnp.sum(window.rewards[LENGTH:])  # of R_1
 
     def in_one_long_unroll(eta):
-        joined = jax.tree.map(lambda a, b: jnp.concatenate([a[:LENGTH], b[:LENGTH]]), *paid)
+        joined = jax.tree.map(lambda a, b: jnp.concatenate([a[:LENGTH], b[:LENGTH]]), *rewarded)
         return jnp.sum(parts.reward.unroll(eta, lifetime.reward_state, joined)[0][LENGTH:])
 
     def with_the_state_stopped(eta):
-        _, state = parts.reward.unroll(eta, lifetime.reward_state, paid[0])
-        return jnp.sum(parts.reward.unroll(eta, jax.lax.stop_gradient(state), paid[1])[0])
+        _, state = parts.reward.unroll(eta, lifetime.reward_state, rewarded[0])
+        return jnp.sum(parts.reward.unroll(eta, jax.lax.stop_gradient(state), rewarded[1])[0])
 
     functions = (in_the_window, in_one_long_unroll, with_the_state_stopped)
     rewards, gradients = zip(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orexis.config import OuterConfig, Schedule
-from orexis.meta.guard import all_finite
+from orexis.meta.accumulate import all_finite
 from orexis.meta.learner import ROUND, Learner, Packing, begin_learner, pack, step_learner
 
 OUTER = dataclasses.replace(OuterConfig(), reward_learning_rate=Schedule(0.01, 0.01, 1), value_learning_rate=0.02)

@@ -8,7 +8,7 @@ import pytest
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
-from orexis.evaluation.lifetimes import live_many
+from orexis.evaluation.lifetimes import evaluate_lifetimes
 from orexis.meta.engine import Engine, make_mesh
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
@@ -22,7 +22,7 @@ NUM_EVALUATED = 512
 def evaluate(task, agent, source, params) -> np.ndarray:
     """Returns f32[lifetimes, episodes], the returns of fresh agents paid by `source`."""
     mesh = make_mesh(jax.devices()[:1])
-    _, episodes, _ = live_many(task, agent, (), source, params, 1, NUM_EVALUATED, mesh, chunk=NUM_EVALUATED)
+    _, episodes, _ = evaluate_lifetimes(task, agent, (), source, params, 1, NUM_EVALUATED, mesh, chunk=NUM_EVALUATED)
     return np.asarray(episodes.extrinsic)
 
 

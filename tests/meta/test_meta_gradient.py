@@ -136,8 +136,8 @@ def recorded_denominators():
             return (agent_state, reward_state), agent_state.optimizer
 
         first, rest = instance.lifetime.rollout, instance.rollouts(MAX_UPDATES - 1)
-        paid = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), first, rest)  # R_0..R_{N-1}
-        return jax.lax.scan(update, (instance.lifetime.agent, instance.lifetime.reward_state), paid)[1]
+        rewarded = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), first, rest)  # R_0..R_{N-1}
+        return jax.lax.scan(update, (instance.lifetime.agent, instance.lifetime.reward_state), rewarded)[1]
 
     adam = second_moments(instance)
     steps = np.asarray(adam.step)

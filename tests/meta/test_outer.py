@@ -202,7 +202,7 @@ def corrupted_after(recorded, row: int):
         recorded,
         observation=noisy(recorded.observation, late_with_last),
         value=noisy(recorded.value, late_with_last),
-        arrival=noisy(recorded.arrival, late),
+        next_observation=noisy(recorded.next_observation, late),
         reward=noisy(recorded.reward, late),
         action=np.where(late, (recorded.action + 1) % 4, recorded.action),
         episode_goes_on=np.where(late, 1.0 - recorded.episode_goes_on, recorded.episode_goes_on),
@@ -266,7 +266,7 @@ def test_a_window_after_the_end_has_no_loss_and_no_gradient():
         )
     assert float(loss) == 0.0
     assert norm(gradients[:2]) == 0.0
-    assert float(metrics.steps) == float(metrics.paid) == float(metrics.value_rows) == 0.0
+    assert float(metrics.steps) == float(metrics.rewarded) == float(metrics.value_rows) == 0.0
 
 
 def test_returns_run_through_episode_ends_unless_the_objective_is_the_episode():

@@ -31,7 +31,7 @@ def test_the_cost_on_rewards_is_their_sum_of_squares():
         instance, parts = widen(recorded_instance("sgd", "reward-cost")), small_parts("sgd")
         window = unroll_window(parts, instance.eta, instance.lifetime, N, jax.random.key(0), instance.rollouts(N))
     np.testing.assert_allclose(costly - free, 0.3 * np.sum(np.square(np.asarray(window.rewards))), rtol=1e-9)
-    assert float(metrics.paid) == N * LENGTH
+    assert float(metrics.rewarded) == N * LENGTH
 
 
 def test_in_a_unit_rewards_are_divided_by_it_and_metrics_are_not():
@@ -47,7 +47,7 @@ def test_all_actions_with_one_step_advantages_do_not_depend_on_which_was_sampled
     # is −Σ_t Σ_a pi(a)·(Q(s_t, a) − V_t), which `judge_actions` and the window's logits tell.
     with jax.enable_x64(True):
         instance, parts = widen(recorded_instance("sgd", "all-actions")), small_parts("sgd", kind="all-actions")
-        config = dataclasses.replace(KINDS["all-actions"].outer, window=N, advantage_trace=0.0)
+        config = dataclasses.replace(KINDS["all-actions"].outer, window=N, gae_lambda=0.0)
         lifetime, recorded, others = instance.lifetime, instance.rollouts(N), instance.others(N)
         _, (_, metrics) = make_loss(parts, config)(
             instance.eta, instance.phi, instance.entering, lifetime, recorded, ENTROPY_COST, others

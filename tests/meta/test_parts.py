@@ -10,12 +10,12 @@ import pytest
 from orexis.agents.actor_critic import ActorCritic
 from orexis.agents.sampling import draw_noise
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, PolicyNetConfig
-from orexis.meta.acting import DifferenceActor, pays
+from orexis.meta.acting import DifferenceActor, is_cheaper
 from orexis.meta.factored import FactoredActorCritic
 from orexis.meta.parts import Parts, make_parts
 from orexis.networks import history
 from orexis.networks.layers import conv_init
-from orexis.networks.sight import DIRECT, Table
+from orexis.networks.lookup import DIRECT, Table
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.abc import RandomABC
 from orexis.tasks.empty_rooms import EmptyRooms
@@ -59,13 +59,15 @@ def as_numbers(instance: Instance) -> Instance:
 
     def numbered(rollout):
         return dataclasses.replace(
-            rollout, observation=row_numbers(rollout.observation), arrival=row_numbers(rollout.arrival)
+            rollout,
+            observation=row_numbers(rollout.observation),
+            next_observation=row_numbers(rollout.next_observation),
         )
 
     lifetime = dataclasses.replace(instance.lifetime, rollout=numbered(instance.lifetime.rollout))
     others = instance.alternatives
     if others != ():
-        others = dataclasses.replace(others, arrival=row_numbers(others.arrival))
+        others = dataclasses.replace(others, next_observation=row_numbers(others.next_observation))
     return dataclasses.replace(instance, lifetime=lifetime, recorded=numbered(instance.recorded), alternatives=others)
 
 
@@ -91,7 +93,7 @@ def test_fast_parts_have_the_loss_the_gradients_and_the_lifetimes_of_the_plain_o
 
         def fast_loss(eta, phi, lifetime, recorded, others):
             loss = make_loss(parts, outer)
-            return loss(*parts.prepare(eta, phi), fast.entering, lifetime, recorded, ENTROPY_COST, others)
+            return loss(*parts.precompute(eta, phi), fast.entering, lifetime, recorded, ENTROPY_COST, others)
 
         (fast_value, (fast_following, fast_metrics)), fast_gradients = jax.jit(
             jax.value_and_grad(fast_loss, argnums=(0, 1), has_aux=True)
@@ -115,7 +117,7 @@ def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
     assert isinstance(sgd.window_agent, FactoredActorCritic)
     assert adam.window_agent is adam.agent  # Adam's update is not a product of few rows
     for parts in (sgd, adam):
-        assert isinstance(parts.agent.sight, Table)
+        assert isinstance(parts.agent.observation_lookup, Table)
         assert parts.reward.tabulated
         assert parts.value.tabulated
 
@@ -125,7 +127,7 @@ def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
     assert plain.window_agent is plain.agent
     assert isinstance(without_table.window_agent, FactoredActorCritic)
     for parts in (without_table, plain):
-        assert parts.agent.sight is DIRECT
+        assert parts.agent.observation_lookup is DIRECT
         assert not parts.reward.tabulated
         assert parts.table is None
 
@@ -142,8 +144,8 @@ def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
 def test_a_tabulated_network_pays_what_the_plain_one_pays(net: HistoryNetConfig):
     spec = small_task().spec
     numbers = np.array([4, 0, 2, 8, 4, 5], np.int32)
-    seen = dataclasses.replace(random_rollout(0, 6, spec), arrival=TABLE[numbers])
-    stored = dataclasses.replace(seen, arrival=numbers)
+    seen = dataclasses.replace(random_rollout(0, 6, spec), next_observation=TABLE[numbers])
+    stored = dataclasses.replace(seen, next_observation=numbers)
     plain, tabulated = LearnedReward(spec, net), LearnedReward(spec, net, tabulated=True)
 
     @jax.jit
@@ -173,13 +175,13 @@ def test_from_row_numbers_an_egocentric_reward_pays_and_values_what_it_does_from
     numbers = rng.integers(0, len(table), 7).astype(np.int32)
     arrived = np.append(numbers[1:4], numbers[3:6])  # the fourth step did not move
     told = random_rollout(0, 6, task.spec)
-    seen = dataclasses.replace(told, observation=table[numbers], arrival=table[arrived])
-    stored = dataclasses.replace(told, observation=numbers, arrival=arrived)
+    seen = dataclasses.replace(told, observation=table[numbers], next_observation=table[arrived])
+    stored = dataclasses.replace(told, observation=numbers, next_observation=arrived)
 
     @jax.jit
     def both(key: jax.Array):
         eta, phi = plain.reward.init(key), plain.value.init(key)
-        prepared, state = fast.prepare(eta, phi), plain.value.begin()
+        prepared, state = fast.precompute(eta, phi), plain.value.begin()
         return [
             (parts.reward.unroll(networks[0], state, rollout), parts.value.unroll(networks[1], state, rollout, 4))
             for parts, networks, rollout in ((plain, (eta, phi), seen), (fast, prepared, stored))
@@ -236,4 +238,4 @@ def test_acting_by_differences_is_acting(num_rows: int):
 
 
 def test_small_grids_are_multiplied_whole():
-    assert not pays(Table(RandomABC().observation_table()).differences)
+    assert not is_cheaper(Table(RandomABC().observation_table()).differences)

@@ -9,7 +9,7 @@ import pytest
 from orexis.agents.actor_critic import ActorCritic
 from orexis.agents.scripted import RandomAgent
 from orexis.meta.privilege import Privilege
-from orexis.meta.rollout import collect, play, throw, throw_ahead
+from orexis.meta.rollout import collect, play, presample_noise, split_keys
 from orexis.networks import policy
 from orexis.tasks.base import begin_world
 from orexis.tasks.probes import Constant, Delayed
@@ -51,7 +51,10 @@ def test_the_reward_sees_the_state_arrived_in_and_the_policy_the_one_reset_to():
     task = Delayed(delay=1, episodes=3)  # two steps an episode: choose, then arrive
     _, _, _, rollout, _ = act(task, RandomAgent(task.spec, rollout_length=4))
 
-    seen, arrived = np.argmax(rollout.observation[:, 0, :, 0], axis=1), np.argmax(rollout.arrival[:, 0, :, 0], axis=1)
+    seen, arrived = (
+        np.argmax(rollout.observation[:, 0, :, 0], axis=1),
+        np.argmax(rollout.next_observation[:, 0, :, 0], axis=1),
+    )
     np.testing.assert_array_equal(rollout.episode_goes_on, [1, 0, 1, 0])
     branch = np.where(np.asarray(rollout.action)[[0, 2]] == 0, 1, 2)
     np.testing.assert_array_equal(arrived, np.repeat(branch, 2))  # terminal states included
@@ -60,8 +63,8 @@ def test_the_reward_sees_the_state_arrived_in_and_the_policy_the_one_reset_to():
 
 
 def test_agent_and_world_throw_dice_of_their_own():
-    dice = throw(jax.random.key(0), 5)
-    keys = np.concatenate([jax.random.key_data(dice.acting), jax.random.key_data(dice.world)])
+    noise = split_keys(jax.random.key(0), 5)
+    keys = np.concatenate([jax.random.key_data(noise.acting), jax.random.key_data(noise.world)])
     assert len(np.unique(keys, axis=0)) == 6 + 5
 
 
@@ -75,7 +78,7 @@ def test_noise_drawn_ahead_leads_to_the_same_rollout():
         return collect(task, agent, state, world, key)[1:]
 
     def by_noise(key):
-        return play(task, agent, state, world, throw_ahead(key, length, task.spec.num_actions))[1:]
+        return play(task, agent, state, world, presample_noise(key, length, task.spec.num_actions))[1:]
 
     keys = jax.random.split(jax.random.key(3), 16)
     expected, ours = (jax.jit(jax.vmap(run))(keys) for run in (by_keys, by_noise))
@@ -105,7 +108,7 @@ def test_outcomes_stand_where_an_episode_ended_at_an_object_and_nowhere_else(rol
     places = {0: (0, 0), 1: (0, 2), 2: (2, 0)}  # A, B, C on the small map
     assert (reached >= 0).any()
     for t, outcome in enumerate(reached):
-        row, column = np.argwhere(np.asarray(rollout.arrival)[t, :, :, 0] == 1.0)[0]
+        row, column = np.argwhere(np.asarray(rollout.next_observation)[t, :, :, 0] == 1.0)[0]
         at_object = {place: name for name, place in places.items()}.get((int(row), int(column)), -1)
         assert outcome == at_object
         if outcome >= 0:
@@ -130,16 +133,16 @@ def test_the_alternative_that_was_taken_is_what_happened_and_others_are_not():
     def run(key):
         world = begin_world(task, jax.random.fold_in(key, 0), jnp.zeros((), jnp.int32))
         privilege = Privilege.of(task)
-        return play(task, agent, (), world, throw(jax.random.fold_in(key, 1), 12), privilege, all_actions=True)
+        return play(task, agent, (), world, split_keys(jax.random.fold_in(key, 1), 12), privilege, all_actions=True)
 
     _, _, rollout, steps = jax.jit(run)(jax.random.key(0))
     others, rows = steps.alternatives, np.arange(12)
-    assert others.arrival.shape == (12, task.spec.num_actions, *task.spec.observation_shape)
-    for name in ("arrival", "reward", "episode_goes_on", "lifetime_goes_on"):
+    assert others.next_observation.shape == (12, task.spec.num_actions, *task.spec.observation_shape)
+    for name in ("next_observation", "reward", "episode_goes_on", "lifetime_goes_on"):
         taken = np.asarray(getattr(others, name))[rows, np.asarray(rollout.action)]
         np.testing.assert_array_equal(taken, getattr(rollout, name), err_msg=name)
     after = np.asarray(others.hints)[rows, np.asarray(rollout.action)]
     np.testing.assert_allclose(after[:, :-1], rollout.hints[1:, :-1], rtol=1e-6)  # but for the policy's entropy
     assert rollout.hints.shape == (13, after.shape[1])
-    assert not np.array_equal(others.arrival[:, 0], others.arrival[:, 1])
+    assert not np.array_equal(others.next_observation[:, 0], others.next_observation[:, 1])
     assert float(rollout.lifetime_goes_on[-1]) == 0.0  # the lifetime's end was among them

@@ -73,7 +73,7 @@ def test_the_future_does_not_change_the_past(unrolls):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("arrival", 1.0), ("reward", 5.0), ("episode_goes_on", 0.5), ("action", 3)], ids=str
+    ("field", "value"), [("next_observation", 1.0), ("reward", 5.0), ("episode_goes_on", 0.5), ("action", 3)], ids=str
 )
 @pytest.mark.parametrize("name", ["lstm", "none"])
 def test_a_step_is_judged_by_its_arrival_reward_end_and_action(unrolls, name: str, field: str, value):
@@ -126,7 +126,7 @@ def walk(cells: list[tuple[int, int]], spec: TaskSpec):
     for image, cell in zip(images, cells, strict=True):
         image[cell][0] = 1.0
     rollout = random_rollout(0, len(cells) - 1, spec)
-    return dataclasses.replace(rollout, observation=images, arrival=images[1:])
+    return dataclasses.replace(rollout, observation=images, next_observation=images[1:])
 
 
 def unroll_egocentric(spec: TaskSpec, rollout) -> np.ndarray:
@@ -142,7 +142,7 @@ def test_an_egocentric_net_sees_the_step_through_its_features_and_has_no_convolu
     }
     rollout = walk([(2, 0), (1, 0), (1, 1), (1, 1)], SPEC)
     inputs = history.embed(params, rollout, SPEC, EGOCENTRIC)
-    seen = egocentric.features(rollout.observation[:-1], rollout.arrival, 0)
+    seen = egocentric.features(rollout.observation[:-1], rollout.next_observation, 0)
     expected = np.maximum(seen @ np.asarray(params["hidden"]["w"]) + np.asarray(params["hidden"]["b"]), 0.0)
     np.testing.assert_allclose(inputs[:, : HISTORY_NET.num_hidden], expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(inputs[:, HISTORY_NET.num_hidden], rollout.reward)

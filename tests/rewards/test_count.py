@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orexis.agents.actor_critic import ActorCritic
-from orexis.evaluation.lifetimes import live_many
+from orexis.evaluation.lifetimes import evaluate_lifetimes
 from orexis.meta.engine import make_mesh
 from orexis.presets import bonus, preset
 from orexis.rewards.count import Count, hash_observations
@@ -28,7 +28,7 @@ def rollout_through(states: list[int], in_lifetime: list[float] | None = None):
     lived = np.ones(len(states)) if in_lifetime is None else in_lifetime
     return dataclasses.replace(
         plain,
-        arrival=TABLE[np.array(states)],
+        next_observation=TABLE[np.array(states)],
         reward=np.zeros(len(states), np.float32),
         in_lifetime=np.asarray(lived, np.float32),
     )
@@ -70,7 +70,7 @@ def test_hashed_counts_are_those_of_a_dictionary_where_states_are_few():
     seen = np.asarray(jax.vmap(lambda key: task.observe(params, task.reset(key, params, 0)))(keys))  # f32[40, H, W, C]
     order = np.random.default_rng(0).integers(0, 40, 200)
     plain = random_rollout(0, 200, task.spec)
-    rollout = dataclasses.replace(plain, arrival=seen[order], reward=np.zeros(200, np.float32))
+    rollout = dataclasses.replace(plain, next_observation=seen[order], reward=np.zeros(200, np.float32))
     counts: collections.Counter = collections.Counter()
     expected = []
     for number in order:
@@ -103,8 +103,8 @@ def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_doe
         """Returns i[n], the different cells that each lifetime arrives in within its first 3000 steps."""
         mesh = make_mesh(jax.devices()[:2])
         params = source.init(jax.random.key(0))
-        _, _, trace = live_many(task, agent, (), source, params, 2026, 64, mesh, chunk=8, traced=True)
-        return np.array([len(set(row) - {-1}) for row in trace.arrival[:, :3000]])
+        _, _, trace = evaluate_lifetimes(task, agent, (), source, params, 2026, 64, mesh, chunk=8, traced=True)
+        return np.array([len(set(row) - {-1}) for row in trace.next_observation[:, :3000]])
 
     by_count, by_reward = cells_seen(Count(task, bonus("empty-rooms").count_scale)), cells_seen(Extrinsic())
     low, _ = bootstrap_interval(by_count - by_reward)

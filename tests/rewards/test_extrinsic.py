@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from orexis.agents.actor_critic import ActorCritic
-from orexis.evaluation.lifetimes import live_batch
+from orexis.evaluation.lifetimes import evaluate_batch
 from orexis.rewards.base import Returns
 from orexis.rewards.extrinsic import Extrinsic
 from tests.instances import AGENTS, difference, norm, small_task
@@ -19,7 +19,7 @@ def live(source: Extrinsic, episodes: int):
     """Returns the agents of four lifetimes as they died."""
     task = small_task(episodes)
     agent = ActorCritic(task.spec, dataclasses.replace(AGENTS["sgd"], rollout_length=2))
-    return jax.jit(lambda: live_batch(task, agent, (), source, (), 3, jnp.arange(4)).agent)()
+    return jax.jit(lambda: evaluate_batch(task, agent, (), source, (), 3, jnp.arange(4)).agent)()
 
 
 @pytest.mark.parametrize(("episodes", "same"), [(1, True), (2, False)])

@@ -9,7 +9,7 @@ import pytest
 
 from orexis.agents.scripted import RandomAgent
 from orexis.config import CuriosityConfig
-from orexis.evaluation.lifetimes import live_batch
+from orexis.evaluation.lifetimes import evaluate_batch
 from orexis.rewards.icm import Icm, IcmState
 from tests.instances import random_rollout, small_task
 
@@ -55,7 +55,7 @@ def test_what_is_beyond_the_lifetime_is_neither_learned_nor_paid(newborn):
 
 def test_the_error_falls_within_a_lifetime():
     agent = RandomAgent(SPEC, rollout_length=4)
-    lives = jax.jit(lambda: live_batch(TASK, agent, (), ICM, SCALE, 0, jnp.arange(8)))()
+    lives = jax.jit(lambda: evaluate_batch(TASK, agent, (), ICM, SCALE, 0, jnp.arange(8)))()
     surprise = (lives.episodes.intrinsic - lives.episodes.extrinsic) / lives.episodes.length  # f[8, E]
     first, last = surprise[:, :30].mean(axis=1), surprise[:, -30:].mean(axis=1)
     assert (last < 0.5 * first).all(), (first, last)

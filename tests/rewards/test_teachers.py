@@ -31,11 +31,11 @@ def walk(
 ) -> Rollout:
     """Returns the rollout of `actions` from `state`; where an episode ends, the next of `episodes` begins."""
     following = iter(episodes or [])
-    observations, arrivals, rewards, goes_on = [], [], [], []
+    observations, next_observations, rewards, goes_on = [], [], [], []
     for action in actions:
         observations.append(task.observe(params, state))
         state, reward, ended = task.step(jax.random.key(0), params, state, jnp.int32(action))
-        arrivals.append(task.observe(params, state))
+        next_observations.append(task.observe(params, state))
         rewards.append(reward)
         goes_on.append(not ended)
         if ended:
@@ -44,7 +44,7 @@ def walk(
     ones = np.ones(len(actions), np.float32)
     return Rollout(
         observation=np.stack(observations),
-        arrival=np.stack(arrivals),
+        next_observation=np.stack(next_observations),
         action=np.array(actions, np.int32),
         reward=np.array(rewards, np.float32),
         episode_goes_on=np.array(goes_on, np.float32),
@@ -280,16 +280,16 @@ def obey(task: Task, num_lifetimes: int) -> np.ndarray:
             key_world, key_tie = jax.random.split(key)
 
             def attempt(action):
-                following, arrival = step_world(task, key_world, world, action)
+                following, result = step_world(task, key_world, world, action)
                 seen = task.observe(world.params, world.state)
                 one = jnp.ones(1)
-                goes_on = 1.0 - arrival.episode_ended[None]
+                goes_on = 1.0 - result.episode_ended[None]
                 rollout = Rollout(
-                    jnp.stack([seen, seen]), arrival.observation[None], action[None], arrival.reward[None],
+                    jnp.stack([seen, seen]), result.observation[None], action[None], result.reward[None],
                     goes_on, one, world.alive[None], jnp.zeros(2),
                 )  # fmt: skip
                 rewards, after = teacher.unroll(scale, state, rollout)
-                return rewards[0], following, after, arrival.reward, goes_on[0]
+                return rewards[0], following, after, result.reward, goes_on[0]
 
             paid, worlds, states, rewards, goes_on = jax.vmap(attempt)(jnp.arange(num_actions))
             best = jnp.argmax(paid + 0.1 * goes_on + 0.01 * jax.random.uniform(key_tie, (num_actions,)))
@@ -356,15 +356,20 @@ def test_nothing_is_read_but_what_was_seen_and_paid(name: str):
         def step(world, key):
             key_act, key_world = jax.random.split(key)
             seen = task.observe(world.params, world.state)
-            following, arrival = step_world(task, key_world, world, jax.random.randint(key_act, (), 0, 4))
-            return following, (seen, arrival.observation, arrival.reward, 1.0 - arrival.episode_ended)
+            following, result = step_world(task, key_world, world, jax.random.randint(key_act, (), 0, 4))
+            return following, (
+                seen,
+                result.observation,
+                result.reward,
+                1.0 - result.episode_ended,
+            )
 
-        _, (seen, arrival, reward, goes_on) = jax.lax.scan(step, world, jax.random.split(key, 64))
+        _, (seen, next_observation, reward, goes_on) = jax.lax.scan(step, world, jax.random.split(key, 64))
         seen = jnp.concatenate([seen, seen[-1:]])
         noise, whole = jax.random.normal(key, (64,)), jnp.ones(64)
         action = jnp.zeros(64, jnp.int32)
-        told = Rollout(seen, arrival, action, reward, goes_on, whole, whole, jnp.zeros(65))
-        odd = Rollout(seen, arrival, action + 3, reward, noise, noise, whole, jnp.ones(65))
+        told = Rollout(seen, next_observation, action, reward, goes_on, whole, whole, jnp.zeros(65))
+        odd = Rollout(seen, next_observation, action + 3, reward, noise, noise, whole, jnp.ones(65))
         scale = teacher.init(key)
         return [teacher.unroll(scale, teacher.begin(scale, key), rollout)[0] for rollout in (told, odd)]
 

@@ -21,14 +21,20 @@ def live():
 
     @jax.jit
     def step(world, action):
-        world, arrival = step_world(TASK, KEY, world, action)
-        return world, arrival.observation, arrival.reward, arrival.episode_ended, arrival.outcome
+        world, result = step_world(TASK, KEY, world, action)
+        return (
+            world,
+            result.observation,
+            result.reward,
+            result.episode_ended,
+            result.outcome,
+        )
 
     def run(*actions: int):
         world, rows = begin(), []
         for action in actions:
-            world, *arrival = step(world, jnp.int32(action))
-            rows.append(jax.tree.map(np.asarray, (world, *arrival)))
+            world, *next_observation = step(world, jnp.int32(action))
+            rows.append(jax.tree.map(np.asarray, (world, *next_observation)))
         return rows
 
     return run
@@ -89,6 +95,6 @@ def test_the_task_is_drawn_once_a_lifetime(live):
 
 def test_a_task_without_outcomes_reports_none():
     task = Constant(length=1)
-    _, arrival = step_world(task, KEY, begin_world(task, KEY, jnp.int32(0)), jnp.int32(0))
-    assert int(arrival.outcome) == -1
-    assert bool(arrival.episode_ended)
+    _, result = step_world(task, KEY, begin_world(task, KEY, jnp.int32(0)), jnp.int32(0))
+    assert int(result.outcome) == -1
+    assert bool(result.episode_ended)

@@ -30,14 +30,14 @@ def compiled_walk(name: str, space: str) -> Any:
 
         def step(world, given):
             number, action = given
-            following, arrival = step_world(task, jax.random.fold_in(key, 1 + number), world, action)
+            following, result = step_world(task, jax.random.fold_in(key, 1 + number), world, action)
             index = task.observation_index(following.params, following.state) if has_table else jnp.int32(0)
             row = {
                 "before": task.observe(world.params, world.state),
-                "arrival": arrival.observation,
-                "reward": arrival.reward,
-                "ended": arrival.episode_ended,
-                "outcome": arrival.outcome,
+                "next_observation": result.observation,
+                "reward": result.reward,
+                "ended": result.episode_ended,
+                "outcome": result.outcome,
                 "episode": world.episode,
                 "next_episode": following.episode,
                 "next_steps": following.steps,
@@ -74,13 +74,13 @@ def test_the_laws_of_the_world_hold_on_any_walk(name: str, space: str, data):
     params, rows = jax.device_get(walk(seed, np.int32(episode), actions.astype(np.int32)))
 
     # Every plane is one-hot, and nobody stands in a wall.
-    for seen in (rows["before"], rows["arrival"], rows["next"]):
+    for seen in (rows["before"], rows["next_observation"], rows["next"]):
         assert set(np.unique(seen)) <= {0.0, 1.0}
         assert (seen.sum(axis=(1, 2)) == 1.0).all()
         if name == "empty-rooms":
             assert (seen[..., 0] * task.map.walls == 0).all()
     # One step moves at most one cell, along one axis unless there are diagonals.
-    moved = np.abs(place_of(rows["arrival"][..., 0]) - place_of(rows["before"][..., 0]))
+    moved = np.abs(place_of(rows["next_observation"][..., 0]) - place_of(rows["before"][..., 0]))
     assert moved.max() <= 1
     if space != "extended":
         assert moved.sum(axis=1).max() <= 1
@@ -103,15 +103,15 @@ def test_the_laws_of_the_world_hold_on_any_walk(name: str, space: str, data):
 
 def check_key_box(rows: dict[str, np.ndarray]) -> None:
     """Asserts that boxes rest, that a key lies still until it is carried, and that only who carries it opens boxes."""
-    before, arrival = rows["before"], rows["arrival"]
-    assert (before[..., 2:] == arrival[..., 2:]).all()
-    agent, key = place_of(arrival[..., 0]), place_of(arrival[..., 1])
+    before, next_observation = rows["before"], rows["next_observation"]
+    assert (before[..., 2:] == next_observation[..., 2:]).all()
+    agent, key = place_of(next_observation[..., 0]), place_of(next_observation[..., 1])
     carried = (agent == key).all(axis=1)
-    lay_still = (before[..., 1] == arrival[..., 1]).all(axis=(1, 2))
+    lay_still = (before[..., 1] == next_observation[..., 1]).all(axis=(1, 2))
     assert (carried | lay_still).all()
     for index in range(3):
         opened = rows["outcome"] == index
-        on_box = (agent == place_of(arrival[..., 2 + index])).all(axis=1)
+        on_box = (agent == place_of(next_observation[..., 2 + index])).all(axis=1)
         assert (opened == (on_box & carried)).all()
     # A new episode puts everything in a cell of its own.
     fresh = rows["next"][rows["ended"]]

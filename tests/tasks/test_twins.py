@@ -39,12 +39,12 @@ def live(task: Any, num_steps: int, seed: int = 0):
     """Returns first worlds, actions, and what happened in 1000 lifetimes, time in front: [T, L, ...]."""
     keys = jax.random.split(jax.random.key(seed), NUM_LIFETIMES)
     # Half of them begin anywhere in the lifetime, half just before its end and before swaps.
-    dice = np.random.default_rng(seed)
+    noise = np.random.default_rng(seed)
     last = task.spec.episodes_per_lifetime
-    anywhere = dice.integers(0, last, NUM_LIFETIMES)
-    nearly = np.maximum(0, dice.choice([last // 4, last // 2, 3 * last // 4, last], NUM_LIFETIMES) - 2)
+    anywhere = noise.integers(0, last, NUM_LIFETIMES)
+    nearly = np.maximum(0, noise.choice([last // 4, last // 2, 3 * last // 4, last], NUM_LIFETIMES) - 2)
     episodes = np.where(np.arange(NUM_LIFETIMES) % 2, anywhere, nearly).astype(np.int32)
-    actions = dice.integers(0, task.spec.num_actions, (num_steps, NUM_LIFETIMES)).astype(np.int32)
+    actions = noise.integers(0, task.spec.num_actions, (num_steps, NUM_LIFETIMES)).astype(np.int32)
 
     @jax.jit
     def run(keys, episodes, actions):
@@ -53,8 +53,8 @@ def live(task: Any, num_steps: int, seed: int = 0):
         def step(world, given):
             number, chosen = given
             step_keys = jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)
-            following, arrival = jax.vmap(lambda k, w, a: _step(task, k, w, a))(step_keys, world, chosen)
-            return following, (following, arrival)
+            following, next_observation = jax.vmap(lambda k, w, a: _step(task, k, w, a))(step_keys, world, chosen)
+            return following, (following, next_observation)
 
         return first, jax.lax.scan(step, first, (jnp.arange(num_steps), actions))[1]
 
@@ -62,9 +62,15 @@ def live(task: Any, num_steps: int, seed: int = 0):
 
 
 def _step(task, key, world, action):
-    following, arrival = step_world(task, key, world, action)
+    following, result = step_world(task, key, world, action)
     seen = task.observe(following.params, following.state)
-    return following, (arrival.observation, arrival.reward, arrival.episode_ended, arrival.outcome, seen)
+    return following, (
+        result.observation,
+        result.reward,
+        result.episode_ended,
+        result.outcome,
+        seen,
+    )
 
 
 def scattered(state: Any) -> list[tuple[int, int]] | None:
@@ -77,8 +83,8 @@ def scattered(state: Any) -> list[tuple[int, int]] | None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_task_does_step_for_step_what_its_twin_does(name: str):
     pair = PAIRS[name]
-    first, (after, arrivals), actions = live(pair.task, pair.num_steps)
-    observation, reward, ended, outcome, seen = arrivals
+    first, (after, next_observations), actions = live(pair.task, pair.num_steps)
+    observation, reward, ended, outcome, seen = next_observations
     for number in range(NUM_LIFETIMES):
         born = jax.tree.map(lambda x, i=number: x[i], first)
         twin = worlds.Lifetime(pair.twin(born.params), int(born.episode), scattered(born.state))

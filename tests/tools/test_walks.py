@@ -41,10 +41,10 @@ def live(reward: NumpyReward, paths: list[tuple[int, ...]]) -> float:
         for step, action in enumerate(path):
             state, extrinsic, done = TASK.step(key, params, state, jnp.int32(action))
             assert bool(done) == (step == len(path) - 1)
-            arrival = np.asarray(TASK.observe(params, state))
+            next_observation = np.asarray(TASK.observe(params, state))
             told = ([action], [float(extrinsic)], [bool(done)])
-            total += float(reward.step(arrival[None], *told, observation=acted_on[None])[0])
-            acted_on = arrival
+            total += float(reward.step(next_observation[None], *told, observation=acted_on[None])[0])
+            acted_on = next_observation
     return total
 
 

@@ -348,7 +348,9 @@ def test_a_listener_that_goes_away_does_not_end_the_run(tmp_path, straight, monk
 def test_a_task_that_breaks_its_contract_is_refused_before_anything_is_compiled(tmp_path, monkeypatch):
     monkeypatch.undo()
     config = dataclasses.replace(TINY, task="tests.training.test_train:NotATask")
-    with pytest.raises(UsageError, match=r"task tests\.training\.test_train:NotATask cannot be used: task.spec must be"):
+    with pytest.raises(
+        UsageError, match=r"task tests\.training\.test_train:NotATask cannot be used: task.spec must be"
+    ):
         train(tmp_path, config, resume=False)
 
 

@@ -13,7 +13,7 @@ import pytest
 from orexis.agents.actor_critic import ActorCritic
 from orexis.errors import OK, PREEMPTED, UsageError
 from orexis.evaluation.evaluate import evaluate
-from orexis.evaluation.lifetimes import live_many
+from orexis.evaluation.lifetimes import evaluate_lifetimes
 from orexis.meta.engine import make_mesh
 from orexis.rewards.learned import LearnedReward
 from orexis.storage import checkpoint
@@ -86,7 +86,7 @@ def test_the_score_is_that_of_evaluation_on_lifetimes_of_its_own_on_any_devices(
     found = [Validator(task, TINY_META, 11, jax.devices()[:n]).score(eta) for n in (1, 2, 4)]
     assert found[0] == found[1] == found[2]
     agent = ActorCritic(task.spec, TINY_META.agent)
-    _, episodes, _ = live_many(task, agent, (), source, eta, VALIDATION_SEED, 11, make_mesh(jax.devices()[:1]))
+    _, episodes, _ = evaluate_lifetimes(task, agent, (), source, eta, VALIDATION_SEED, 11, make_mesh(jax.devices()[:1]))
     assert found[0].episode_return == pytest.approx(episodes.extrinsic.mean())
     assert found[0].last_tenth == pytest.approx(episodes.extrinsic[:, -2:].mean())
     assert found[0].env_steps == 11 * 20

@@ -9,8 +9,8 @@ from orexis.agents.sampling import choose
 from orexis.config import AgentConfig, TaskSpec
 from orexis.losses import entropy_loss, policy_gradient_loss, value_loss
 from orexis.networks import policy
+from orexis.networks.lookup import DIRECT, ObservationLookup
 from orexis.networks.policy import Theta
-from orexis.networks.sight import DIRECT, Sight
 from orexis.optimizers import Adam, InnerOptimizer, Sgd, clip_factor, squared_norm
 from orexis.returns import discounted_returns
 from orexis.rewards.base import Returns
@@ -37,7 +37,7 @@ class ActorCritic:
 
     spec: TaskSpec
     config: AgentConfig
-    sight: Sight = DIRECT  # how observations are stored in rollouts
+    observation_lookup: ObservationLookup = DIRECT  # how observations are stored in rollouts
     grows = False  # the state keeps its shapes from update to update
 
     @property
@@ -53,7 +53,7 @@ class ActorCritic:
         self, state: ActorCriticState, observation: jax.Array, last: Last, key: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array, ActorCriticState]:
         del last
-        logits, value = policy.apply(state.theta, observation, self.sight)
+        logits, value = policy.apply(state.theta, observation, self.observation_lookup)
         return choose(logits, key), value, logits, state
 
     def update(
@@ -75,7 +75,7 @@ class ActorCritic:
         targets, advantages = inner_targets(rollout, rewards, returns, config)
 
         def inner_loss(theta: Theta) -> tuple[jax.Array, jax.Array]:
-            logits, values = policy.apply(theta, rollout.observation[:-1], self.sight)
+            logits, values = policy.apply(theta, rollout.observation[:-1], self.observation_lookup)
             return rollout_loss(logits, values, rollout, targets, advantages, config), logits
 
         grads, logits = jax.grad(inner_loss, has_aux=True)(state.theta)
@@ -99,7 +99,7 @@ class ActorCritic:
 
     def logits(self, state: ActorCriticState, observations: jax.Array) -> jax.Array:
         """Returns the policy's logits f32[..., A] on observations."""
-        return policy.apply(state.theta, observations, self.sight)[0]
+        return policy.apply(state.theta, observations, self.observation_lookup)[0]
 
 
 def inner_targets(

@@ -50,14 +50,14 @@ def resident_mib() -> float:
 def _random_steps(reward: NumpyReward) -> list[dict[str, np.ndarray]]:
     """Returns steps of one environment as `NumpyReward.step` takes them."""
     rng, spec = np.random.default_rng(0), reward.spec
-    arrivals = (rng.random((NUM_DISTINCT, 1, *spec.observation_shape)) < 0.05).astype(np.float32)
+    next_observations = (rng.random((NUM_DISTINCT, 1, *spec.observation_shape)) < 0.05).astype(np.float32)
     actions = rng.integers(0, spec.num_actions, (NUM_DISTINCT, 1))
     rewards = rng.normal(size=(NUM_DISTINCT, 1)).astype(np.float32)
     told: dict[str, np.ndarray] = {
-        "arrival": arrivals,
+        "next_observation": next_observations,
         "action": actions,
         "reward": rewards,
         "done": rng.random((NUM_DISTINCT, 1)) < 0.1,
-        "observation": np.roll(arrivals, 1, axis=0),
+        "observation": np.roll(next_observations, 1, axis=0),
     }
     return [{name: array[step] for name, array in told.items()} for step in range(NUM_DISTINCT)]

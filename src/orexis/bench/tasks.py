@@ -40,8 +40,14 @@ def window_program(task: Task, num_lifetimes: int, num_steps: int, chunk: int | 
         def take_step(world: World, given: tuple[jax.Array, jax.Array]):
             action, key_step = given
             observation = task.observe(world.params, world.state)
-            following, arrival = step_world(task, key_step, world, action)
-            kept = (observation, arrival.observation, arrival.reward, arrival.episode_ended, following.alive)
+            following, result = step_world(task, key_step, world, action)
+            kept = (
+                observation,
+                result.observation,
+                result.reward,
+                result.episode_ended,
+                following.alive,
+            )
             return following, kept
 
         return jax.lax.scan(take_step, world, (actions, jax.random.split(key, num_steps)))

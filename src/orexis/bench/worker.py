@@ -19,7 +19,7 @@ import numpy as np
 
 from orexis.bench.compare import Setting
 from orexis.config import MetaConfig, OuterConfig
-from orexis.platform import prepare_jax, spare_collector
+from orexis.platform import freeze_gc, prepare_jax
 from orexis.presets import PAPER, preset
 
 ENGINE_SIDES = ("engine", "dense")
@@ -45,7 +45,7 @@ def main() -> None:
     times = {"start_s": imported - started, "trace_s": seen - imported, "compile_s": time.perf_counter() - seen}
     flops = count_matmul_flops(jax.make_jaxpr(made.update)(state).jaxpr, made.num_chunks)
     state = jax.block_until_ready(compiled(state, np.int32(1)))[0]
-    spare_collector()
+    freeze_gc()
     say({**times, "matmul_flops": flops, "peak": matmul_peak()})
     for line in sys.stdin:
         begun, used = time.perf_counter(), time.process_time()

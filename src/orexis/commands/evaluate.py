@@ -75,8 +75,8 @@ class Evaluate:
         names = list(self.sources)
         setting = settle(names, self.task, self.actions, self.agent, self.episodes, self.recipe)
         cache = None if self.fresh else self.cache or default_folder()
-        with progress_bars(setting.task_name, self.lifetimes) as tell:
-            plan = Plan(self.lifetimes, self.seed, self.trace is not None, cache, tell)
+        with progress_bars(setting.task_name, self.lifetimes) as on_progress:
+            plan = Plan(self.lifetimes, self.seed, self.trace is not None, cache, on_progress)
             tables, traces = evaluate_all(names, setting, plan)
         if self.json is not None:
             write_json(self.json, {**as_json(tables), "actions": self.actions, "agent": self.agent})

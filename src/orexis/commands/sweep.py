@@ -70,8 +70,8 @@ class Sweep:
         line = ["orexis", "sweep", self.source, "--task", self.task, "--lifetimes", str(self.lifetimes)]
         line += ["--episodes", str(self.episodes)] if self.episodes else []
         line += ["--seed", str(self.seed)]
-        with progress_bars(self.task, self.lifetimes) as tell:
-            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), tell)
+        with progress_bars(self.task, self.lifetimes) as on_progress:
+            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), on_progress)
             if self.source == "agent":
                 page = self._sweep_agent(plan, line)
             elif self.source == "recipe":

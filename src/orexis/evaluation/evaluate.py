@@ -1,7 +1,7 @@
 """`orexis evaluate`: fresh agents live whole lifetimes under each source; what they collect is the score.
 
 A source is a pair of an agent and a reward source. Every source meets the same lifetimes: the
-same tasks, the same initial thetas, the same dice.
+same tasks, the same initial thetas, the same random numbers.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from orexis.config import AgentConfig, MetaConfig
 from orexis.config_json import from_json
 from orexis.errors import BadDataError, UsageError, check_numbers
 from orexis.evaluation.cache import key_of, load, save
-from orexis.evaluation.lifetimes import Trace, live_many
+from orexis.evaluation.lifetimes import Trace, evaluate_lifetimes
 from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source
 from orexis.evaluation.table import SourceTable
 from orexis.meta.engine import make_mesh
@@ -59,19 +59,19 @@ class Plan:
     seed: int = 0
     traced: bool = False  # keep every step; such a run is not read from the cache
     cache: Path | None = None  # a folder of tables, see `orexis.evaluation.cache`
-    tell: Callable[[str, int], None] = lambda source, num_done: None  # hears of the progress, first of zero
+    on_progress: Callable[[str, int], None] = lambda source, num_done: None  # hears of the progress, first of zero
 
 
 def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTable, Trace | tuple[()]]:
     """Returns the table of one source on fresh lifetimes, and their steps if the plan asks for them."""
     source, task = make_source(name, setting), setting.task
-    plan.tell(name, 0)
+    plan.on_progress(name, 0)
     key = key_of(name, setting, plan.num_lifetimes, plan.seed) if plan.cache else None
     known = load(plan.cache, key, name) if plan.cache and key and not plan.traced else None
     if known is not None:
-        plan.tell(name, plan.num_lifetimes)
+        plan.on_progress(name, plan.num_lifetimes)
         return known, ()
-    params, episodes, trace = live_many(
+    params, episodes, trace = evaluate_lifetimes(
         task,
         source.agent,
         (),
@@ -81,7 +81,7 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
         plan.num_lifetimes,
         make_mesh(),
         traced=plan.traced,
-        tell=lambda num_done: plan.tell(name, num_done),
+        on_progress=lambda num_done: plan.on_progress(name, num_done),
     )
     fields = dataclasses.fields(params) if dataclasses.is_dataclass(params) else ()
     table = SourceTable(
@@ -135,18 +135,18 @@ def evaluate(
     task_name: str | None = None,
     num_lifetimes: int = 256,
     seed: int = 0,
-    say: Callable[[str], None] = lambda message: None,
+    log: Callable[[str], None] = lambda message: None,
     actions: str = "normal",
     agent: str = "actor-critic",
 ) -> list[SourceTable]:
     """Returns a table for each source called, all on the same lifetimes; nothing is cached."""
     setting = settle(names, task_name, actions, agent)
 
-    def tell(source: str, num_done: int) -> None:
+    def on_progress(source: str, num_done: int) -> None:
         if num_done == 0:
-            say(f"evaluating {source}: {num_lifetimes} lifetimes of {setting.task_name}")
+            log(f"evaluating {source}: {num_lifetimes} lifetimes of {setting.task_name}")
 
-    return evaluate_all(names, setting, Plan(num_lifetimes, seed, tell=tell))[0]
+    return evaluate_all(names, setting, Plan(num_lifetimes, seed, on_progress=on_progress))[0]
 
 
 def _agent_config(artefact: Artefact, name: str) -> AgentConfig:

@@ -1,7 +1,7 @@
 """Whole lifetimes with nothing meta-learned: any agent, paid by any reward source, from birth to death.
 
 This is what evaluation runs. Lifetimes are numbered, and number i of a seed is the same task,
-the same theta and the same dice whatever the batch, the device or the reward source.
+the same theta and the same random numbers whatever the batch, the device or the reward source.
 """
 
 import functools
@@ -63,7 +63,7 @@ class Trace:
 
     episode: jax.Array  # i32[S]    -1 after the lifetime's end
     action: jax.Array  # i32[S]
-    arrival: jax.Array  # i32[S]    row of the task's table of observations; -1 if it has none
+    next_observation: jax.Array  # i32[S]    row of the task's table of observations; -1 if it has none
     extrinsic: jax.Array  # f32[S]
     intrinsic: jax.Array  # f32[S]
     entropy: jax.Array  # f32[S]
@@ -77,7 +77,7 @@ class Trace:
 def record_steps(trace: Trace, task: Task, rollout: Rollout, steps: Steps, rewards: jax.Array, begin: jax.Array):
     """Returns `trace` with a rollout's T steps written from row `begin` on."""
     lived = rollout.in_lifetime > 0
-    rows = find_rows(table_of(task), rollout.arrival) if has_table(task) else -jnp.ones_like(rollout.action)
+    rows = find_rows(table_of(task), rollout.next_observation) if has_table(task) else -jnp.ones_like(rollout.action)
     values = Trace(steps.episode, rollout.action, rows, rollout.reward, rewards, steps.entropy)
 
     def write(column: jax.Array, new: jax.Array) -> jax.Array:
@@ -89,7 +89,7 @@ def record_steps(trace: Trace, task: Task, rollout: Rollout, steps: Steps, rewar
 
 
 @record
-class Life:
+class EvaluationState:
     """A lifetime between two updates of its agent."""
 
     agent: PyTree
@@ -101,7 +101,7 @@ class Life:
     trace: Trace | tuple[()]  # () where nobody asked for one
 
 
-def live_batch(
+def evaluate_batch(
     task: Task,
     agent: Agent,
     learned: PyTree,
@@ -110,7 +110,7 @@ def live_batch(
     seed: int | jax.Array,
     numbers: jax.Array,
     traced: bool = False,
-) -> Life:
+) -> EvaluationState:
     """Returns the lifetimes `numbers` (i32[B]) of `seed` as they ended.
 
     Pay, learn, act, until every lifetime of the batch has ended; a rollout pays for one update.
@@ -120,16 +120,16 @@ def live_batch(
     length = agent.rollout_length
     most_rollouts = -(-task.spec.episodes_per_lifetime * task.spec.time_limit // length)
 
-    def begin(key: jax.Array) -> Life:
+    def begin(key: jax.Array) -> EvaluationState:
         key_world, key_agent, key_source, key_first = (jax.random.fold_in(key, stream) for stream in range(FIRST_ROUND))
         world = begin_world(task, key_world, jnp.zeros((), jnp.int32))
         agent_state = agent.init(key_agent, learned)
         agent_state, world, rollout, steps = collect(task, agent, agent_state, world, key_first)
         table = Episodes.empty(task.spec.episodes_per_lifetime)
         trace = Trace.empty(most_rollouts * length) if traced else ()
-        return Life(agent_state, source.begin(params, key_source), world, rollout, steps, table, trace)
+        return EvaluationState(agent_state, source.begin(params, key_source), world, rollout, steps, table, trace)
 
-    def advance(key: jax.Array, life: Life, age: jax.Array) -> Life:
+    def advance(key: jax.Array, life: EvaluationState, age: jax.Array) -> EvaluationState:
         rewards, source_state = source.unroll(params, life.source, life.rollout)
         episodes = record_rollout(life.episodes, life.rollout, life.steps, rewards)
         trace = life.trace
@@ -137,21 +137,21 @@ def live_batch(
             trace = record_steps(trace, task, life.rollout, life.steps, rewards, age * length)
         agent_state = agent.update(life.agent, life.rollout, rewards, source.returns)
         agent_state, world, rollout, steps = collect(task, agent, agent_state, life.world, key)
-        return Life(agent_state, source_state, world, rollout, steps, episodes, trace)
+        return EvaluationState(agent_state, source_state, world, rollout, steps, episodes, trace)
 
-    def advance_all(carry: tuple[Life, jax.Array]) -> tuple[Life, jax.Array]:
+    def advance_all(carry: tuple[EvaluationState, jax.Array]) -> tuple[EvaluationState, jax.Array]:
         lives, age = carry
         round_keys = jax.vmap(lambda key: jax.random.fold_in(key, FIRST_ROUND + age))(keys)
         return jax.vmap(advance, in_axes=(0, 0, None))(round_keys, lives, age), age + 1
 
-    def anyone_alive(carry: tuple[Life, jax.Array]) -> jax.Array:
+    def anyone_alive(carry: tuple[EvaluationState, jax.Array]) -> jax.Array:
         return jnp.any(carry[0].rollout.in_lifetime[:, 0] > 0)
 
     lives, _ = jax.lax.while_loop(anyone_alive, advance_all, (jax.vmap(begin)(keys), jnp.int32(0)))
     return lives
 
 
-def live_many(
+def evaluate_lifetimes(
     task: Task,
     agent: Agent,
     learned: PyTree,
@@ -162,29 +162,29 @@ def live_many(
     mesh: Mesh,
     chunk: int = 16,
     traced: bool = False,
-    tell: Callable[[int], None] = lambda num_done: None,
+    on_progress: Callable[[int], None] = lambda num_done: None,
 ) -> tuple[PyTree, Episodes, Trace | tuple[()]]:
     """Returns task params, episodes and traces of lifetimes 0..num_lifetimes−1 as NumPy arrays.
 
-    A chunk at a time on every device; `tell` hears how many have ended. The program is compiled once for each task,
-    agent, source and mesh, whatever the parameters and the seed.
+    A chunk at a time on every device; `on_progress` is told how many have ended. The program is compiled once for
+    each task, agent, source and mesh, whatever the parameters and the seed.
     """
     at_once = chunk * mesh.size
-    compiled = lives_program(*cast(Any, (task, agent, source, mesh, traced)))
+    compiled = lifetimes_program(*cast(Any, (task, agent, source, mesh, traced)))
     pieces = []
     for begin in range(0, num_lifetimes, at_once):
         numbers = np.arange(begin, begin + at_once, dtype=np.int32).reshape(mesh.size, chunk)
         pieces.append(jax.device_get(compiled(numbers, np.uint32(seed), learned, params)))
-        tell(min(begin + at_once, num_lifetimes))
+        on_progress(min(begin + at_once, num_lifetimes))
     return jax.tree.map(lambda *xs: np.concatenate([x.reshape(-1, *x.shape[2:]) for x in xs])[:num_lifetimes], *pieces)
 
 
 @functools.lru_cache(maxsize=32)
-def lives_program(task: Any, agent: Any, source: Any, mesh: Mesh, traced: bool):
+def lifetimes_program(task: Any, agent: Any, source: Any, mesh: Mesh, traced: bool):
     """Returns the jitted `(numbers[devices, chunk], seed, learned, params) -> (task params, episodes, trace)`."""
 
     def live_shard(numbers: jax.Array, seed: jax.Array, learned: PyTree, params: PyTree):
-        lives = live_batch(task, agent, learned, source, params, seed, numbers[0], traced)
+        lives = evaluate_batch(task, agent, learned, source, params, seed, numbers[0], traced)
         return jax.tree.map(lambda x: x[None], (lives.world.params, lives.episodes, lives.trace))
 
     devices = PartitionSpec(mesh.axis_names[0])

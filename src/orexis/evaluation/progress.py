@@ -21,11 +21,11 @@ def progress_bars(task_name: str, num_lifetimes: int, console: Console | None = 
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bars = {}
 
-        def tell(source: str, num_done: int) -> None:
+        def on_progress(source: str, num_done: int) -> None:
             if source not in bars:
                 bars[source] = progress.add_task(f"{task_name}: {source}", total=num_lifetimes)
                 if not console.is_terminal:
                     console.print(f"evaluating {source}: {num_lifetimes} lifetimes of {task_name}")
             progress.update(bars[source], completed=num_done)
 
-        yield tell
+        yield on_progress

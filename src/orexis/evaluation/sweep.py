@@ -1,4 +1,4 @@
-"""`orexis sweep`: which coefficients serve a rival best on a task, found on lifetimes that no report uses."""
+"""`orexis sweep`: which coefficients serve a baseline best on a task, found on lifetimes that no report uses."""
 
 import csv
 import dataclasses
@@ -74,10 +74,10 @@ def _labelled(plan: Plan, coefficients: dict[str, float]) -> Plan:
     """Returns `plan` with the coefficients told beside the source's name."""
     label = ", ".join(f"{name} {value:g}" for name, value in coefficients.items())
 
-    def tell(source: str, num_done: int) -> None:
-        plan.tell(f"{source}, {label}", num_done)
+    def on_progress(source: str, num_done: int) -> None:
+        plan.on_progress(f"{source}, {label}", num_done)
 
-    return dataclasses.replace(plan, tell=tell)
+    return dataclasses.replace(plan, on_progress=on_progress)
 
 
 def write_sweep(out: Path, source: str, task_name: str, rows: list[SweepRow], command: list[str]) -> Path:

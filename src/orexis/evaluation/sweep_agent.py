@@ -21,7 +21,7 @@ from orexis.config import AgentConfig
 from orexis.config_json import from_json, to_json
 from orexis.errors import UsageError
 from orexis.evaluation.evaluate import Plan, evaluate_source
-from orexis.evaluation.lifetimes import live_batch
+from orexis.evaluation.lifetimes import evaluate_batch
 from orexis.evaluation.scores import mean_and_interval
 from orexis.evaluation.sources import Setting, make_source
 
@@ -155,10 +155,10 @@ def sweep_agent(setting: Setting, settings: list[tuple[str, AgentConfig]], plan:
     for changed, config in settings:
         where = dataclasses.replace(setting, config=config)
 
-        def tell(source: str, num_done: int, changed: str = changed) -> None:
-            plan.tell(f"{source}, {changed}", num_done)
+        def on_progress(source: str, num_done: int, changed: str = changed) -> None:
+            plan.on_progress(f"{source}, {changed}", num_done)
 
-        labelled = dataclasses.replace(plan, tell=tell)
+        labelled = dataclasses.replace(plan, on_progress=on_progress)
         rows.append(AgentRow(changed, config, {source: score(source, where, labelled) for source in sources}))
     return sorted(rows, key=lambda row: row.both, reverse=True)
 
@@ -180,7 +180,7 @@ def weigh(source: str, setting: Setting, plan: Plan) -> float:
     @jax.jit
     def norms(seed: jax.Array) -> tuple[jax.Array, jax.Array]:
         keys = jax.random.split(jax.random.key(seed), NUM_WEIGHED)
-        lives = live_batch(setting.task, made.agent, (), made.reward, made.params, seed, numbers)
+        lives = evaluate_batch(setting.task, made.agent, (), made.reward, made.params, seed, numbers)
         return jax.vmap(lambda key: theta_norm(made.agent.init(key, ())))(keys), jax.vmap(theta_norm)(lives.agent)
 
     at_birth, at_end = norms(np.uint32(plan.seed))

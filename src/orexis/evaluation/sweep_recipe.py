@@ -48,15 +48,15 @@ def list_variants(task: str) -> list[Variant]:
 def _ingredients(meta: MetaConfig) -> list[tuple[str, bool, tuple[str, ...]]]:
     """Returns each ingredient that a recipe may have: its name, whether it has it, and how to leave it out."""
     agent, outer = meta.agent, meta.outer
-    falls = outer.entropy_cost.start > outer.entropy_cost.end
-    end = f"{outer.entropy_cost.end:g}"
+    falls = outer.entropy_cost.init_value > outer.entropy_cost.end_value
+    end = f"{outer.entropy_cost.end_value:g}"
     return [
         ("the privileged value", outer.privileged_value, ("--outer.no-privileged-value",)),
         ("the cost on rewards", outer.reward_cost > 0, ("--outer.reward-cost", "0")),
         ("the inner clip", agent.gradient_clip is not None, ("--agent.gradient-clip", "None")),
         ("the outer clip", outer.gradient_clip is not None, ("--outer.gradient-clip", "None")),
-        ("GAE (λ = 1)", outer.advantage_trace < 1, ("--outer.advantage-trace", "1")),
-        ("annealing the entropy cost", falls, ("--outer.entropy-cost.start", end)),
+        ("GAE (λ = 1)", outer.gae_lambda < 1, ("--outer.advantage-trace", "1")),
+        ("annealing the entropy cost", falls, ("--outer.entropy-cost.init-value", end)),
         ("holding the entropy", outer.entropy_level.share is not None, ("--outer.entropy-level.share", "None")),
         ("running scales", outer.normalize, ("--outer.no-normalize",)),
         ("all actions", outer.all_actions, ("--outer.no-all-actions",)),

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from orexis.config import TaskSpec
 from orexis.interop import forks
 from orexis.interop.lives import Facts, Form, Life, programs
-from orexis.interop.paying import ACTIONS
+from orexis.interop.mixing import ACTIONS
 from orexis.interop.rendering import as_pixels, as_text, sketch
 from orexis.tasks.actions import with_actions
 from orexis.tasks.base import Task

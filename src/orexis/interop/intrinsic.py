@@ -7,8 +7,8 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from orexis.interop.mixing import Mode, check_fit, check_mode, image_of, mix, own_reward
 from orexis.interop.numpy_reward import NumpyReward
-from orexis.interop.paying import Mode, check_fit, check_mode, image_of, mix, own_reward
 
 
 class IntrinsicReward(gymnasium.Wrapper, RecordConstructorArgs):
@@ -52,9 +52,9 @@ class IntrinsicReward(gymnasium.Wrapper, RecordConstructorArgs):
         observation, extrinsic, terminated, truncated, info = self.env.step(action)
         first = getattr(self.env.action_space, "start", 0)
         told = (np.array([action - first]), np.array([extrinsic]), np.array([terminated or truncated]))
-        arrival = np.array(image_of(observation), np.float32)[None]
-        intrinsic = float(self.intrinsic.step(arrival, *told, observation=self._seen)[0])
-        self._seen = arrival
+        next_observation = np.array(image_of(observation), np.float32)[None]
+        intrinsic = float(self.intrinsic.step(next_observation, *told, observation=self._seen)[0])
+        self._seen = next_observation
         info = {**info, "extrinsic_reward": float(extrinsic), "intrinsic_reward": intrinsic}
         paid = float(mix(self.mode, self.coefficient, extrinsic, intrinsic))
         return observation, paid, terminated, truncated, info

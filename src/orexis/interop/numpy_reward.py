@@ -5,7 +5,7 @@
     intrinsic = reward.step(arrival, action, extrinsic, done)       # each step, f32[num_envs]
 
 The memory runs over the whole lifetime: call `begin` when new agents are born, never at an
-episode's end. `arrival` is the observation arrived in, the terminal one where an episode ended. A reward that
+episode's end. `next_observation` is the observation arrived in, the terminal one where an episode ended. A reward that
 sees from the agent (its card tells the view) also needs the observation acted on, `observation=`.
 """
 
@@ -51,7 +51,7 @@ class NumpyReward:
 
     def step(
         self,
-        arrival: np.ndarray,
+        next_observation: np.ndarray,
         action: np.ndarray,
         reward: np.ndarray,
         done: np.ndarray,
@@ -66,7 +66,7 @@ class NumpyReward:
         observation f32[E, H, W, C] is what was acted on; only rewards with the egocentric view need it.
         """
         room = self._begun()
-        self._see(room, room.images(arrival, "arrival"), observation)
+        self._see(room, room.images(next_observation, "next_observation"), observation)
         room.told[:, 0] = _column(reward, len(room), "reward")
         room.told[:, 1] = _column(done, len(room), "done")
         if self.network.sees_action:
@@ -95,7 +95,7 @@ class NumpyReward:
             raise ValueError(f"action must be {num_envs} whole numbers from 0 to {self.spec.num_actions - 1}")
         return action
 
-    def _see(self, room: "_Room", arrival: np.ndarray, observation: np.ndarray | None) -> None:
+    def _see(self, room: "_Room", next_observation: np.ndarray, observation: np.ndarray | None) -> None:
         """Writes the torso's features of the step into the core's inputs, and whether the agent moved if it is told."""
         if self.network.view == "egocentric":
             if observation is None:
@@ -103,15 +103,15 @@ class NumpyReward:
             before, plane = room.images(observation, "observation"), self.spec.agent_plane
             assert plane is not None
             if egocentric.replaces_planes(self.spec, self.network):
-                self._activate(room, egocentric.features(before, arrival, plane))
+                self._activate(room, egocentric.features(before, next_observation, plane))
                 return
-            room.told[:, 2] = egocentric.stayed(before, arrival, plane)
-        self._activate(room, self._convolve(room, arrival))
+            room.told[:, 2] = egocentric.stayed(before, next_observation, plane)
+        self._activate(room, self._convolve(room, next_observation))
 
-    def _convolve(self, room: "_Room", arrival: np.ndarray) -> np.ndarray:
+    def _convolve(self, room: "_Room", next_observation: np.ndarray) -> np.ndarray:
         """Returns relu of the convolution of the arrivals, f32[E, H·W·filters]."""
         conv = self._params["conv"]
-        room.image[...] = arrival
+        room.image[...] = next_observation
         np.copyto(room.patches, room.windows)
         np.matmul(room.patches.reshape(-1, len(conv["w"])), conv["w"], out=room.convolved)
         room.convolved += conv["b"]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
+from orexis.interop.mixing import Mode, check_fit, check_mode, image_of, mix, own_reward
 from orexis.interop.numpy_reward import NumpyReward
-from orexis.interop.paying import Mode, check_fit, check_mode, image_of, mix, own_reward
 
 
 class VecIntrinsicReward(VecEnvWrapper):
@@ -57,12 +57,12 @@ class VecIntrinsicReward(VecEnvWrapper):
     def step_wait(self) -> Any:
         observations, extrinsic, dones, infos = self.venv.step_wait()
         following = np.array(image_of(observations), np.float32)
-        arrivals = following.copy()
+        next_observations = following.copy()
         for i in np.flatnonzero(dones):
-            arrivals[i] = image_of(infos[i]["terminal_observation"])
+            next_observations[i] = image_of(infos[i]["terminal_observation"])
         first = getattr(self.action_space, "start", 0)
         told = (self._actions - first, extrinsic, dones)
-        intrinsic = self.intrinsic.step(arrivals, *told, observation=self._seen)
+        intrinsic = self.intrinsic.step(next_observations, *told, observation=self._seen)
         self._seen = following
         self.intrinsic.forget(np.asarray(dones, bool) & self._said_new_lifetime())
         infos = [

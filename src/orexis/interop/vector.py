@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 from orexis.interop import forks
 from orexis.interop.environments import RENDER_MODES, check_options, draw, observation_space
 from orexis.interop.lives import Facts, Form, Life, programs
-from orexis.interop.paying import ACTIONS
+from orexis.interop.mixing import ACTIONS
 from orexis.tasks.actions import with_actions
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task

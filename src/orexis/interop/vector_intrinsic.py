@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
+from orexis.interop.mixing import Mode, check_fit, check_mode, image_of, mix, own_reward
 from orexis.interop.numpy_reward import NumpyReward
-from orexis.interop.paying import Mode, check_fit, check_mode, image_of, mix, own_reward
 
 
 class VectorIntrinsicReward(VectorWrapper):
@@ -58,9 +58,9 @@ class VectorIntrinsicReward(VectorWrapper):
         observations, extrinsic, terminated, truncated, infos = self.env.step(actions)
         over, happened = terminated | truncated, ~self._resetting
         first = getattr(self.env.single_action_space, "start", 0)
-        arrivals = _arrivals(observations, infos)
+        next_observations = _next_observations(observations, infos)
         told = (np.asarray(actions) - first, extrinsic, over, happened)
-        intrinsic = self.intrinsic.step(arrivals, *told, observation=self._seen)
+        intrinsic = self.intrinsic.step(next_observations, *told, observation=self._seen)
         self._seen = _copy(observations)
         self.intrinsic.forget(_began_a_lifetime(infos, self.num_envs))
         self._resetting = over if self.autoreset_mode == AutoresetMode.NEXT_STEP else np.zeros_like(over)
@@ -75,15 +75,18 @@ def _copy(observations: Any) -> np.ndarray:
     return np.array(image_of(observations), np.float32)
 
 
-def _arrivals(observations: Any, infos: dict[str, Any]) -> np.ndarray:
+def _next_observations(observations: Any, infos: dict[str, Any]) -> np.ndarray:
     """Returns what was arrived in, f32[E, H, W, C]: the final observation where an environment has reset already."""
-    arrivals = np.asarray(image_of(observations))
+    next_observations = np.asarray(image_of(observations))
     if "final_obs" not in infos:
-        return arrivals
-    arrivals, final = arrivals.copy(), image_of(infos["final_obs"])  # dicts come batched or one by one
+        return next_observations
+    next_observations, final = (
+        next_observations.copy(),
+        image_of(infos["final_obs"]),
+    )  # dicts come batched or one by one
     for i in np.flatnonzero(infos["_final_obs"]):
-        arrivals[i] = image_of(final[i])
-    return arrivals
+        next_observations[i] = image_of(final[i])
+    return next_observations
 
 
 def _began_a_lifetime(infos: dict[str, Any], num_envs: int) -> np.ndarray:

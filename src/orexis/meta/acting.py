@@ -1,8 +1,8 @@
 """Acting on large grids: only what changed since the usual picture is multiplied.
 
 A grid's observations differ from a common base (walls, resting objects) in the M cells around the agent alone, see
-`networks.sight.Differences`. With x(s) the inputs of the hidden layer on observation s, x_0 those on the base, c(s) the
-M cells and d(s) what x(s) has more than x_0 there,
+`networks.lookup.Differences`. With x(s) the inputs of the hidden layer on observation s, x_0 those on the base, c(s)
+the M cells and d(s) what x(s) has more than x_0 there,
 
     x(s)·W  =  x_0·W + d(s)·W[c(s)]
 
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from orexis.agents.sampling import choose
 from orexis.networks.layers import Params, conv_patches, dense
-from orexis.networks.sight import Differences
+from orexis.networks.lookup import Differences
 from orexis.types import Last, record
 
 Small = dict[str, Params]
@@ -34,7 +34,7 @@ class Acting:
     cotangents: jax.Array  # f32[k·T, out]         D
 
 
-def pays(differences: Differences) -> bool:
+def is_cheaper(differences: Differences) -> bool:
     """Returns whether so few cells differ that gathering their rows is cheaper than using all of them."""
     num_cells = differences.base.shape[1] * differences.base.shape[2]
     return 4 * differences.cells.shape[1] <= num_cells

@@ -6,7 +6,7 @@ Two facts of small machines shape it. Ops on a few lifetimes are too small for t
 help, so each core is a device of its own with single-threaded ops. And a chunk of two to sixteen
 lifetimes keeps its weights in cache, so a shard is a loop over chunks, not one wide batch.
 Gradients are added in a fixed order, so a run can be repeated to the bit; on another number of devices
-too, if it is `deterministic` (see `count_shares`). Lifetimes that are not finite are left out, see `guard`.
+too, if it is `deterministic` (see `count_shares`). Lifetimes that are not finite are left out, see `accumulate`.
 """
 
 import dataclasses
@@ -19,14 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orexis.agents.actor_critic import theta_norm
 from orexis.config import MetaConfig
+from orexis.meta.accumulate import Accumulated, ChunkResult, accumulate_chunks, add_in_order, all_finite, gather
 from orexis.meta.balance import entropy_cost, scales_of, step_balance
 from orexis.meta.chunks import AT_ONCE, SHORT, count_shares, default_chunk, largest_divisor
-from orexis.meta.guard import Guarded, Lived, add_in_order, all_finite, live_chunks
 from orexis.meta.learner import Learner, Packing, begin_learner, pack, step_learner, unpacker
 from orexis.meta.lifetime import begin_lifetime, window_key
 from orexis.meta.outer import outer_loss
@@ -134,13 +133,13 @@ class Engine:
 
     def gradients(self, learner: Learner, lifetimes: Lifetime):
         """Returns (gradients of eta and phi summed over `lifetimes`, lifetimes after the window, metrics)."""
-        prepared, pull_back = jax.vjp(self.parts.prepare, learner.eta, learner.phi)
-        lived = self._live(learner, prepared, lifetimes)
-        grads, metrics = add_in_order((lived.gradients, lived.metrics))
-        return pull_back(unpacker(prepared)(grads)), _unchunk(lived.following), metrics
+        precomputed, pull_back = jax.vjp(self.parts.precompute, learner.eta, learner.phi)
+        result = self._accumulate(learner, precomputed, lifetimes)
+        grads, metrics = add_in_order((result.gradients, result.metrics))
+        return pull_back(unpacker(precomputed)(grads)), _unchunk(result.following), metrics
 
-    def _live(self, learner: Learner, prepared: tuple[PyTree, PyTree], lifetimes: Lifetime) -> Guarded:
-        """Returns what the window makes of `lifetimes`, with the gradients of `prepared` eta and phi, chunk by chunk.
+    def _accumulate(self, learner: Learner, precomputed: tuple[PyTree, PyTree], lifetimes: Lifetime) -> Accumulated:
+        """Returns what the window makes of `lifetimes`, chunk by chunk, with the gradients of `precomputed` networks.
 
         One chunk's forward and backward pass at a time stays in cache.
         """
@@ -156,23 +155,25 @@ class Engine:
             losses, (following, metrics) = jax.vmap(lifetime_loss)(chunk, probes)
             return jnp.sum(losses * counts), (following, metrics, losses)
 
-        def live(chunk: Lifetime, counts: jax.Array) -> Lived:
+        def run_chunk(chunk: Lifetime, counts: jax.Array) -> ChunkResult:
             # Each lifetime has a zero of its own added to the biases of both heads. Every gradient that it sends to
             # eta or phi goes through them, so the gradients of these zeros tell whose is not finite.
             probes = jnp.zeros((*counts.shape, 2))
             (grads, shares), (following, metrics, losses) = jax.grad(chunk_loss, argnums=(0, 1), has_aux=True)(
-                prepared, probes, chunk, counts
+                precomputed, probes, chunk, counts
             )
             norm = jax.vmap(theta_norm)(following.agent)
             carried = (following.rollout.value, following.reward_state, following.value_state)
-            sound = jax.vmap(all_finite)((losses, shares, norm, carried))
-            return Lived(gradients=pack(grads), following=following, metrics=metrics, norm=norm, sound=sound)
+            is_finite = jax.vmap(all_finite)((losses, shares, norm, carried))
+            return ChunkResult(
+                gradients=pack(grads), following=following, metrics=metrics, norm=norm, is_finite=is_finite
+            )
 
         chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
-        return live_chunks(
-            live,
+        return accumulate_chunks(
+            run_chunk,
             chunks,
-            jax.eval_shape(pack, prepared),
+            jax.eval_shape(pack, precomputed),
             math.gcd(self.num_blocks // self.mesh.size, chunks.slot.shape[0]),
         )
 
@@ -234,23 +235,23 @@ class Engine:
         still is, see `step_learner`, and if not, no step is taken.
         """
         learner = state.learner
-        prepared, pull_back = jax.vjp(self.parts.prepare, packing.eta(learner.eta), packing.phi(learner.phi))
-        lived = self._live(learner, prepared, state.lifetimes)
-        lifetimes = _unchunk(lived.following)
+        precomputed, pull_back = jax.vjp(self.parts.precompute, packing.eta(learner.eta), packing.phi(learner.phi))
+        result = self._accumulate(learner, precomputed, state.lifetimes)
+        lifetimes = _unchunk(result.following)
         looked_at = (
-            lived.sound.reshape(-1),
-            lived.norm.reshape(-1),
+            result.is_finite.reshape(-1),
+            result.norm.reshape(-1),
             jnp.max(jnp.abs(lifetimes.rollout.value), axis=1),
             lifetimes.world.alive,
             lifetimes.episodes,
             lifetimes.extrinsic,
         )
-        blocks, (sound, norms, values, alive, episodes, extrinsic) = _gather(
-            ((lived.gradients, lived.metrics), looked_at)
+        blocks, (is_finite, norms, values, alive, episodes, extrinsic) = gather(
+            ((result.gradients, result.metrics), looked_at), AXIS
         )
         # Blocks are added in their order, whichever device they were on.
         grads, window = add_in_order(blocks)
-        eta_grad, phi_grad = (pack(network) for network in pull_back(unpacker(prepared)(grads / jnp.sum(sound))))
+        eta_grad, phi_grad = (pack(network) for network in pull_back(unpacker(precomputed)(grads / jnp.sum(is_finite))))
         eta_norm, phi_norm = optax.tree.norm(eta_grad), optax.tree.norm(phi_grad)
         finite = healthy & jnp.isfinite(eta_norm) & jnp.isfinite(phi_norm)
         outer, num_actions = self.config.outer, self.task.spec.num_actions
@@ -260,7 +261,7 @@ class Engine:
             finite, lambda: step_learner(outer, learner, eta_grad, phi_grad, balance), lambda: learner
         )
 
-        finished = (alive == 0.0) & sound
+        finished = (alive == 0.0) & is_finite
         complete = finished & (episodes >= self.task.spec.episodes_per_lifetime)
         metrics = UpdateMetrics(
             window=window,
@@ -271,26 +272,15 @@ class Engine:
             phi_gradient_norm=phi_norm,
             theta_norm_mean=jnp.nanmean(norms),
             theta_norm_p99=jnp.nanpercentile(norms, 99),
-            recorded_value_max=jnp.max(jnp.where(sound, values, 0.0)),
+            recorded_value_max=jnp.max(jnp.where(is_finite, values, 0.0)),
             skipped=jnp.where(finite, 0.0, 1.0),
-            dropped=jnp.sum(~sound, dtype=jnp.float32),
+            dropped=jnp.sum(~is_finite, dtype=jnp.float32),
             entropy_cost=entropy_cost(outer, learner.balance, learner.update),
             reward_learning_rate=scheduled(outer.reward_learning_rate, learner.update),
         )
         return TrainState(
             learner=stepped, lifetimes=self._replace_finished(packing.eta(stepped.eta), lifetimes)
         ), metrics
-
-
-def _gather(tree: PyTree) -> PyTree:
-    """Returns the leaves of all devices, joined along their first axes.
-
-    One message, not one for each leaf: between processes every message costs about a millisecond.
-    All travel as the widest of their types: truths and small counts go through a float unharmed.
-    """
-    mine, unravel = ravel_pytree(tree)
-    everyone = jax.vmap(unravel)(jax.lax.all_gather(mine, AXIS))
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), everyone)
 
 
 def _with_learner(state: TrainState, change: Callable[[Learner], Learner]) -> TrainState:

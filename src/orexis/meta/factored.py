@@ -28,9 +28,9 @@ import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic, ActorCriticState, inner_targets, rollout_loss
 from orexis.agents.sampling import choose
-from orexis.meta.acting import DifferenceActor, Small, pays
+from orexis.meta.acting import DifferenceActor, Small, is_cheaper
 from orexis.networks.layers import times, times_transposed
-from orexis.networks.sight import Table
+from orexis.networks.lookup import Table
 from orexis.optimizers import clip_factor, squared_norm
 from orexis.rewards.base import Returns
 from orexis.types import Last, Rollout, record
@@ -79,10 +79,10 @@ class FactoredActorCritic:
 
     def actor(self, state: FactoredState) -> tuple[Any, Any]:
         """Returns who acts for one rollout with this state, and its state: the agent itself, or its quicker twin."""
-        sight = self.dense.sight
-        if not isinstance(sight, Table) or not pays(sight.differences):
+        observation_lookup = self.dense.observation_lookup
+        if not isinstance(observation_lookup, Table) or not is_cheaper(observation_lookup.differences):
             return self, state
-        actor = DifferenceActor(self.rollout_length, sight.differences)
+        actor = DifferenceActor(self.rollout_length, observation_lookup.differences)
         return actor, actor.begin(state.small, state.matrix, state.inputs, state.cotangents)
 
     def update_with_logits(
@@ -125,7 +125,7 @@ class FactoredActorCritic:
 
         `probe` is added to the hidden layer's outputs.
         """
-        inputs = self.dense.sight.convolve(small["conv"], observations)
+        inputs = self.dense.observation_lookup.convolve(small["conv"], observations)
         outputs = times(inputs, state.matrix) + small["hidden"]["b"] + probe
         if state.inputs.shape[0]:
             outputs = outputs + times(times_transposed(inputs, state.inputs), state.cotangents)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from orexis.meta.parts import Parts
-from orexis.meta.rollout import play, throw_ahead
+from orexis.meta.rollout import play, presample_noise
 from orexis.tasks.base import begin_world
 from orexis.types import Lifetime, PyTree
 
@@ -38,8 +38,8 @@ def begin_lifetime(
     key_theta, key_reward = jax.random.split(key_agent)
     world = begin_world(parts.task, key_world, episode)
     agent_state = parts.agent.init(key_theta)
-    dice = throw_ahead(key_first, parts.agent.rollout_length, parts.task.spec.num_actions)
-    _, world, rollout, _ = play(parts.task, parts.agent, agent_state, world, dice, parts.privilege)
+    noise = presample_noise(key_first, parts.agent.rollout_length, parts.task.spec.num_actions)
+    _, world, rollout, _ = play(parts.task, parts.agent, agent_state, world, noise, parts.privilege)
     return Lifetime(
         slot=slot,
         generation=generation,

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 from orexis.config import OuterConfig
 from orexis.losses import all_actions_loss, entropy, entropy_loss, policy_gradient_loss, value_loss
 from orexis.meta.parts import Parts
-from orexis.meta.rollout import play, throw_ahead
-from orexis.returns import discounted_returns, traced_advantages
+from orexis.meta.rollout import play, presample_noise
+from orexis.returns import discounted_returns, gae
 from orexis.types import Alternatives, Lifetime, PyTree, Rollout, World, record
 
 
@@ -58,7 +58,7 @@ class WindowMetrics:
     extrinsic: jax.Array  # f32[]  reward collected in them
     entropy: jax.Array  # f32[]  of the policies that acted in them
     intrinsic: jax.Array  # f32[]  |r_in| over the rewards paid
-    paid: jax.Array  # f32[]  how many rewards were paid
+    rewarded: jax.Array  # f32[]  how many rewards were paid
     value_error: jax.Array  # f32[]  Σ (V − G)² over the value loss's rows
     value_rows: jax.Array  # f32[]
     return_square: jax.Array  # f32[]  Σ G² over R_1..R_N, in the task's own units like all of these
@@ -106,9 +106,9 @@ def unroll_window(
     sources: PyTree = (recorded, alternatives)
     if recorded is None:
         keys = jax.random.split(key, num_updates)
-        sources = jax.vmap(throw_ahead, in_axes=(0, None, None))(keys, agent.rollout_length, task.spec.num_actions)
+        sources = jax.vmap(presample_noise, in_axes=(0, None, None))(keys, agent.rollout_length, task.spec.num_actions)
     start = (*carried, lifetime.rollout, lifetime.world)
-    (agent_state, reward_state, last, world), (paid, rewards, logits, others) = (
+    (agent_state, reward_state, last, world), (rewarded, rewards, logits, others) = (
         _loop if agent.grows else jax.lax.scan
     )(live_one_update, start, sources)
 
@@ -120,7 +120,7 @@ def unroll_window(
         return both.reshape(-1, *both.shape[2:])
 
     return Window(
-        rollouts=jax.tree.map(join, paid, last),
+        rollouts=jax.tree.map(join, rewarded, last),
         logits=join(logits, last_logits),
         rewards=rewards.reshape(-1),
         agent=agent.end_window(agent_state),
@@ -160,26 +160,26 @@ def outer_loss(
     G is the n-step extrinsic return to the window's end, bootstrapped with V_phi, running
     *through* episode ends and cut at the lifetime's end (`objective="episode"`: at episode
     ends too). A lifetime that ends inside R_N has its true returns there, so R_N joins the value
-    loss. G − V and the value target are constants. With `advantage_trace` λ < 1, G − V becomes the
-    λ-weighted advantage of `returns.traced_advantages`. With `all_actions` the first term becomes
+    loss. G − V and the value target are constants. With `gae_lambda` λ < 1, G − V becomes the
+    λ-weighted advantage of `returns.gae`. With `all_actions` the first term becomes
     that of `losses.all_actions_loss`. The cost c_r on rewards keeps them where arctan is not flat.
     """
     scales = Scales.ones() if scales is None else scales
     window = unroll_window(parts, eta, lifetime, config.window, key, recorded, config.all_actions, alternatives)
     rollouts, length = window.rollouts, parts.agent.rollout_length
     rollouts = dataclasses.replace(rollouts, reward=rollouts.reward / scales.unit)
-    num_paid = config.window * length  # rows of R_0..R_{N-1}
+    num_rewarded = config.window * length  # rows of R_0..R_{N-1}
 
     value_state = jax.lax.stop_gradient(lifetime.value_state)
     facts = see_facts(window, rollouts.reward, lifetime, scales) if parts.privilege is not None else ()
     seen = dataclasses.replace(window.rollouts, hints=())
-    values, value_state = parts.value.unroll(phi, value_state, seen, num_paid, facts)
+    values, value_state = parts.value.unroll(phi, value_state, seen, num_rewarded, facts)
     goes_on = rollouts.lifetime_goes_on
     if config.objective == "episode":
         goes_on = goes_on * rollouts.episode_goes_on
     discounts = config.discount * goes_on
     returns = jax.lax.stop_gradient(discounted_returns(rollouts.reward, discounts, values[-1]))
-    advantages = jax.lax.stop_gradient(traced_advantages(rollouts.reward, discounts, values, config.advantage_trace))
+    advantages = jax.lax.stop_gradient(gae(rollouts.reward, discounts, values, config.gae_lambda))
 
     acted = slice(length, None)  # R_1..R_N, rows under theta_1..theta_N
     mask = rollouts.in_lifetime
@@ -193,10 +193,10 @@ def outer_loss(
     entropy_term = entropy_loss(logits, acted_mask)
 
     ended = 1.0 - window.last.lifetime_goes_on[-1]
-    value_mask = mask * jnp.where(jnp.arange(mask.shape[0]) < num_paid, 1.0, ended)
+    value_mask = mask * jnp.where(jnp.arange(mask.shape[0]) < num_rewarded, 1.0, ended)
     value_term = value_loss(values[:-1], returns, value_mask)
 
-    reward_term = jnp.sum(jnp.square(window.rewards) * mask[:num_paid])
+    reward_term = jnp.sum(jnp.square(window.rewards) * mask[:num_rewarded])
 
     loss = policy_loss + entropy_cost * entropy_term + config.value_cost * value_term + config.reward_cost * reward_term
     new_extrinsic = jnp.sum(window.rollouts.reward[acted])
@@ -218,8 +218,8 @@ def outer_loss(
         episodes=new_episodes,
         extrinsic=new_extrinsic,
         entropy=jnp.sum(entropy(logits) * acted_mask),
-        intrinsic=jnp.sum(jnp.abs(window.rewards) * mask[:num_paid]),
-        paid=jnp.sum(mask[:num_paid]),
+        intrinsic=jnp.sum(jnp.abs(window.rewards) * mask[:num_rewarded]),
+        rewarded=jnp.sum(mask[:num_rewarded]),
         value_error=jnp.sum(jnp.square(scales.unit * (values[:-1] - returns)) * value_mask),
         value_rows=jnp.sum(value_mask),
         return_square=jnp.sum(jnp.square(scales.unit * returns[acted]) * acted_mask),

@@ -1,7 +1,7 @@
 """What a window is made of: the plain forms of task, agent and networks, or the fast ones where they apply.
 
 - Observations are row numbers of a table and patches are looked up (`tasks.tabled`,
-  `networks.sight`); the torsos of eta and phi are evaluated once on the table
+  `networks.observation_lookup`); the torsos of eta and phi are evaluated once on the table
   (`networks.history.tabulate`): for tasks that can list their observations. Where they see from the agent,
   what they see is looked up instead (`networks.egocentric.Lookup`).
 - The hidden matrix of theta is kept factored during a window (`meta.factored`): for agents with SGD.
@@ -21,7 +21,7 @@ from orexis.meta.privilege import Privilege
 from orexis.meta.value import LifetimeValue
 from orexis.networks import egocentric, history
 from orexis.networks.egocentric import Lookup
-from orexis.networks.sight import DIRECT, Table
+from orexis.networks.lookup import DIRECT, Table
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.base import Task
 from orexis.tasks.tabled import Tabled, has_table
@@ -40,7 +40,7 @@ class Parts:
     table: Table | None = None
     privilege: Privilege | None = None  # None: phi sees what eta sees
 
-    def prepare(self, eta: PyTree, phi: PyTree) -> tuple[PyTree, PyTree]:
+    def precompute(self, eta: PyTree, phi: PyTree) -> tuple[PyTree, PyTree]:
         """Returns eta and phi in the form that `reward` and `value` unroll, differentiably: once an update."""
         if self.table is None or not self.reward.tabulated:
             return eta, phi

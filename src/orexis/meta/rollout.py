@@ -14,31 +14,31 @@ from orexis.types import Alternatives, PyTree, Rollout, Steps, World, record
 
 
 @record
-class Dice:
+class RolloutNoise:
     """All that chance decides in a rollout of T steps."""
 
     acting: jax.Array  # key[T + 1], the last for the bootstrap value; or f32[T + 1, A], the noise of each
     world: jax.Array  # key[T]
 
 
-def throw(key: jax.Array, length: int) -> Dice:
+def split_keys(key: jax.Array, length: int) -> RolloutNoise:
     """Returns the dice of a rollout, as keys. The key is consumed."""
     keys = jax.random.split(key, 2 * length + 1)
-    return Dice(acting=jnp.concatenate([keys[:length], keys[-1:]]), world=keys[length:-1])
+    return RolloutNoise(acting=jnp.concatenate([keys[:length], keys[-1:]]), world=keys[length:-1])
 
 
-def throw_ahead(key: jax.Array, length: int, num_actions: int) -> Dice:
-    """Returns the same dice with the noise of all actions drawn: for agents that act by `agents.sampling.choose`."""
-    dice = throw(key, length)
-    noise = jax.vmap(draw_noise, in_axes=(0, None))(dice.acting, num_actions)
-    return dataclasses.replace(dice, acting=noise)
+def presample_noise(key: jax.Array, length: int, num_actions: int) -> RolloutNoise:
+    """Returns the same with the noise of all actions drawn: for agents that act by `agents.sampling.choose`."""
+    keys = split_keys(key, length)
+    noise = jax.vmap(draw_noise, in_axes=(0, None))(keys.acting, num_actions)
+    return dataclasses.replace(keys, acting=noise)
 
 
 def collect(
     task: Task, agent: Agent, agent_state: PyTree, world: World, key: jax.Array
 ) -> tuple[PyTree, World, Rollout, Steps]:
     """Returns what `play` does, for any agent. The key is consumed."""
-    return play(task, agent, agent_state, world, throw(key, agent.rollout_length))
+    return play(task, agent, agent_state, world, split_keys(key, agent.rollout_length))
 
 
 def play(
@@ -46,7 +46,7 @@ def play(
     agent: Agent,
     agent_state: PyTree,
     world: World,
-    dice: Dice,
+    noise: RolloutNoise,
     privilege: Privilege | None = None,
     all_actions: bool = False,
 ) -> tuple[PyTree, World, Rollout, Steps]:
@@ -61,9 +61,9 @@ def play(
         return () if privilege is None else privilege.see(world, logits)
 
     def try_action(action: jax.Array, key_world: jax.Array, world: World, logits: jax.Array) -> Alternatives:
-        following, arrival = step_world(task, key_world, world, action)
-        goes_on = jnp.where(arrival.episode_ended, 0.0, 1.0)
-        return Alternatives(arrival.observation, arrival.reward, goes_on, following.alive, hint(following, logits))
+        following, result = step_world(task, key_world, world, action)
+        goes_on = jnp.where(result.episode_ended, 0.0, 1.0)
+        return Alternatives(result.observation, result.reward, goes_on, following.alive, hint(following, logits))
 
     agent_state = jax.lax.stop_gradient(agent_state)
 
@@ -72,16 +72,16 @@ def play(
         acting, key_world = chance
         observation = task.observe(world.params, world.state)
         action, value, logits, agent_state = agent.act(agent_state, observation, world.last, acting)
-        following, arrival = step_world(task, key_world, world, action)
-        goes_on = jnp.where(arrival.episode_ended, 0.0, 1.0)
+        following, result = step_world(task, key_world, world, action)
+        goes_on = jnp.where(result.episode_ended, 0.0, 1.0)
         actions = jnp.arange(task.spec.num_actions, dtype=jnp.int32)
         try_all = jax.vmap(try_action, in_axes=(0, None, None, None))
         others = try_all(actions, key_world, world, logits) if all_actions else ()
         row = (
             observation,
-            arrival.observation,
+            result.observation,
             action,
-            arrival.reward,
+            result.reward,
             goes_on,
             following.alive,
             world.alive,
@@ -90,19 +90,30 @@ def play(
             Steps(
                 episode=world.episode,
                 entropy=entropy(logits),
-                outcome=jnp.where(arrival.episode_ended, arrival.outcome, -1),
+                outcome=jnp.where(result.episode_ended, result.outcome, -1),
                 alternatives=others,
             ),
         )
         return (agent_state, following), row
 
-    (agent_state, world), rows = jax.lax.scan(take_step, (agent_state, world), (dice.acting[:-1], dice.world))
-    observation, arrival, action, reward, episode_goes_on, lifetime_goes_on, in_lifetime, value, hints, steps = rows
+    (agent_state, world), rows = jax.lax.scan(take_step, (agent_state, world), (noise.acting[:-1], noise.world))
+    (
+        observation,
+        next_observation,
+        action,
+        reward,
+        episode_goes_on,
+        lifetime_goes_on,
+        in_lifetime,
+        value,
+        hints,
+        steps,
+    ) = rows
     last_observation = task.observe(world.params, world.state)
-    _, bootstrap, last_logits, _ = agent.act(agent_state, last_observation, world.last, dice.acting[-1])
+    _, bootstrap, last_logits, _ = agent.act(agent_state, last_observation, world.last, noise.acting[-1])
     rollout = Rollout(
         observation=jnp.concatenate([observation, last_observation[None]]),
-        arrival=arrival,
+        next_observation=next_observation,
         action=action,
         reward=reward,
         episode_goes_on=episode_goes_on,

@@ -96,7 +96,7 @@ class LifetimeValue:
             def try_one(action: jax.Array, other: Alternatives) -> jax.Array:
                 instead = dataclasses.replace(
                     step,
-                    arrival=other.arrival,
+                    next_observation=other.next_observation,
                     action=action,
                     reward=other.reward,
                     episode_goes_on=other.episode_goes_on,

@@ -72,7 +72,7 @@ def embed(
     if egocentric.replaces_planes(spec, config):
         features = jax.nn.relu(dense(params["hidden"], _seen_from_agent(rollout, spec, lookup)))
     else:
-        features = _torso(params, rollout.arrival)
+        features = _torso(params, rollout.next_observation)
     return jnp.concatenate([features, _told(rollout, spec, config, lookup, features.dtype)], axis=-1)
 
 
@@ -136,7 +136,7 @@ def unroll_tabulated(
     lookup: of the same table, needed where it is told whether the agent moved.
     """
     core = params["core"]
-    row = jax.nn.one_hot(rollout.arrival, core["inputs"].shape[0] - egocentric.num_told(spec, config))
+    row = jax.nn.one_hot(rollout.next_observation, core["inputs"].shape[0] - egocentric.num_told(spec, config))
     features = jnp.concatenate([row, _told(rollout, spec, config, lookup, row.dtype)], axis=-1)
     projected = features @ core["inputs"]
     if config.history == "none":
@@ -150,7 +150,7 @@ def _torso(params: HistoryParams, observations: jax.Array) -> jax.Array:
 
 def _seen_from_agent(rollout: Rollout, spec: TaskSpec, lookup: Lookup | None) -> jax.Array:
     """Returns f32[T, F], see `networks.egocentric`."""
-    before, after = rollout.observation[: rollout.arrival.shape[0]], rollout.arrival
+    before, after = rollout.observation[: rollout.next_observation.shape[0]], rollout.next_observation
     if lookup is not None:
         return lookup.features(before, after)
     assert spec.agent_plane is not None
@@ -159,7 +159,7 @@ def _seen_from_agent(rollout: Rollout, spec: TaskSpec, lookup: Lookup | None) ->
 
 def _stayed(rollout: Rollout, spec: TaskSpec, lookup: Lookup | None) -> jax.Array:
     """Returns f32[T], 1 where the agent did not move."""
-    before, after = rollout.observation[: rollout.arrival.shape[0]], rollout.arrival
+    before, after = rollout.observation[: rollout.next_observation.shape[0]], rollout.next_observation
     if lookup is not None:
         return lookup.stayed(before, after)
     assert spec.agent_plane is not None

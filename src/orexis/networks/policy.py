@@ -4,7 +4,7 @@ import jax
 
 from orexis.config import PolicyNetConfig, TaskSpec
 from orexis.networks.layers import Params, conv_init, dense, dense_init
-from orexis.networks.sight import DIRECT, Sight
+from orexis.networks.lookup import DIRECT, ObservationLookup
 
 Theta = dict[str, Params]
 
@@ -25,12 +25,14 @@ def init(key: jax.Array, spec: TaskSpec, config: PolicyNetConfig) -> Theta:
     }
 
 
-def features(theta: Theta, observations: jax.Array, sight: Sight = DIRECT) -> jax.Array:
-    """Returns what the heads see of observations, f32[..., hidden]; f32[..., H, W, C] or as `sight` stores them."""
-    return jax.nn.relu(dense(theta["hidden"], sight.convolve(theta["conv"], observations)))
+def features(theta: Theta, observations: jax.Array, observation_lookup: ObservationLookup = DIRECT) -> jax.Array:
+    """Returns what the heads see, f32[..., hidden], of observations f32[..., H, W, C] or as the lookup stores them."""
+    return jax.nn.relu(dense(theta["hidden"], observation_lookup.convolve(theta["conv"], observations)))
 
 
-def apply(theta: Theta, observations: jax.Array, sight: Sight = DIRECT) -> tuple[jax.Array, jax.Array]:
+def apply(
+    theta: Theta, observations: jax.Array, observation_lookup: ObservationLookup = DIRECT
+) -> tuple[jax.Array, jax.Array]:
     """Returns logits f32[..., A] and values f32[...] of observations."""
-    seen = features(theta, observations, sight)
+    seen = features(theta, observations, observation_lookup)
     return dense(theta["policy"], seen), dense(theta["value"], seen)[..., 0]

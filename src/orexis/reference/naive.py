@@ -56,7 +56,7 @@ def unroll_history(
 ) -> tuple[jax.Array, LstmState]:
     """Returns the head's outputs before each step and after the last, f32[T+1], and the state after the rollout."""
     scalars = jnp.stack([rollout.reward, 1.0 - rollout.episode_goes_on], axis=-1)
-    inputs = [features(params, rollout.arrival), scalars]
+    inputs = [features(params, rollout.next_observation), scalars]
     if sees_action:
         inputs.append(jax.nn.one_hot(rollout.action, num_actions))
     core = params["core"]

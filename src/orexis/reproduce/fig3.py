@@ -1,4 +1,4 @@
-"""`orexis reproduce fig3`: agents under the learned reward and under its rivals, on all four tasks."""
+"""`orexis reproduce fig3`: agents under the learned reward and under its baselines, on all four tasks."""
 
 import dataclasses
 import shlex
@@ -30,7 +30,7 @@ TITLES = {
     "key-box": "Key-Box",
     "nonstationary-abc": "Non-stationary ABC",
 }
-RIVALS = ("extrinsic-ep", "extrinsic-life", "count", "icm", "random", "teacher")
+BASELINES = ("extrinsic-ep", "extrinsic-life", "count", "icm", "random", "teacher")
 EXTRA = {"random-abc": ("near-optimal",)}  # the tasks that have a hand-made strategy
 SEED = 0  # of the report; sweeps use others
 PIXELS_PER_INCH = 220
@@ -145,10 +145,12 @@ def find_reward(request: Request, task: str, folder: Path) -> str | None:
 def run_panel(request: Request, task: str, reward: str | None) -> tuple[Panel, dict[str, SourceTable], float]:
     """Returns a task's panel, its tables by source (the learned one as `LEARNED`) and its optimum."""
     budget = BUDGETS[request.budget][task]
-    names = [*([reward] if reward else []), *RIVALS, *EXTRA.get(task, ())]
+    names = [*([reward] if reward else []), *BASELINES, *EXTRA.get(task, ())]
     setting = settle(names, task, episodes=budget.episodes)
-    with progress_bars(task, budget.lifetimes) as tell:
-        tables, _ = evaluate_all(names, setting, Plan(budget.lifetimes, SEED, cache=request.cache, tell=tell))
+    with progress_bars(task, budget.lifetimes) as on_progress:
+        tables, _ = evaluate_all(
+            names, setting, Plan(budget.lifetimes, SEED, cache=request.cache, on_progress=on_progress)
+        )
     optimum = setting.task.optimum()  # type: ignore[attr-defined]
     notes = [f"{budget.lifetimes} lifetimes"]
     notes += [f"cut to {budget.episodes} episodes"] if budget.episodes else []

@@ -13,7 +13,7 @@ LEARNED = "learned"
 """The key of the learned reward's table, whatever it is called on the command line."""
 
 Tables: TypeAlias = Mapping[str, SourceTable]
-RIVALS = ("extrinsic-ep", "extrinsic-life", "count")
+BASELINES = ("extrinsic-ep", "extrinsic-life", "count")
 NEAR = 0.9  # of the best, from where on we call it near-optimal
 AFTER_A_SWAP = 50  # episodes in which an agent is to recover
 NO_MORE_THAN_CHANCE = 0.05  # share of episodes by which boxes may be opened more often than at random
@@ -27,9 +27,9 @@ def more_efficient(tables: Tables, optimum: float) -> Claim:
         "empty-rooms",
         "the learned intrinsic reward was more efficient than extrinsic rewards and count-based exploration when "
         "training a new agent",
-        "mean return of an episode over the lifetime, learned less rival, is above 0",
+        "mean return of an episode over the lifetime, learned less baseline, is above 0",
         lambda learned: tuple(
-            measure(f"learned − {rival}", _means(learned) - _means(tables[rival]), 0.0) for rival in RIVALS
+            measure(f"learned − {baseline}", _means(learned) - _means(tables[baseline]), 0.0) for baseline in BASELINES
         ),
     )
 
@@ -82,10 +82,10 @@ def recovers_sooner(tables: Tables, optimum: float) -> Claim:
         "nonstationary-abc",
         "the agent with the learned intrinsic reward quickly recovered its performance when the task changes, whereas "
         "the baselines take more time to recover",
-        f"mean return of the {AFTER_A_SWAP} episodes after each change, learned less rival, is above 0",
+        f"mean return of the {AFTER_A_SWAP} episodes after each change, learned less baseline, is above 0",
         lambda learned: tuple(
-            measure(f"learned − {rival}", _after_swaps(learned) - _after_swaps(tables[rival]), 0.0)
-            for rival in (*RIVALS, "icm")
+            measure(f"learned − {baseline}", _after_swaps(learned) - _after_swaps(tables[baseline]), 0.0)
+            for baseline in (*BASELINES, "icm")
         ),
     )
 

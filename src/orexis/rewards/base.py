@@ -1,6 +1,6 @@
 """The contract of a reward source: what an agent is paid, instead of or beside the extrinsic reward.
 
-The learned reward and its hand-made rivals share this interface, so that everything else,
+The learned reward and its hand-made baselines share this interface, so that everything else,
 agent, evaluation and figures, does not know which one it has.
 """
 

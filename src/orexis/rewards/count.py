@@ -38,7 +38,7 @@ class Count:
         return jnp.zeros(self._num_counts(), jnp.int32)
 
     def unroll(self, params: jax.Array, state: jax.Array, rollout: Rollout) -> tuple[jax.Array, jax.Array]:
-        places = self.places(rollout.arrival)
+        places = self.places(rollout.next_observation)
         counted = (rollout.in_lifetime > 0).astype(jnp.int32)
         earlier_or_now = jnp.tril(places[:, None] == places[None, :])  # [t, u]: step u ≤ t arrived in the same state
         visits = state[places] + earlier_or_now.astype(jnp.int32) @ counted

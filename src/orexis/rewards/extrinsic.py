@@ -1,4 +1,4 @@
-"""The task's own reward as a reward source: the rival that knows nothing of other lifetimes."""
+"""The task's own reward as a reward source: the baseline that knows nothing of other lifetimes."""
 
 import dataclasses
 

@@ -60,7 +60,10 @@ class Icm:
 
     def judge(self, models: Models, rollout: Rollout) -> tuple[jax.Array, jax.Array]:
         """Returns the forward model's error ½‖f̂ − f‖² and the inverse model's −log p(action), f32[T] each."""
-        before, after = self._features(models, rollout.observation[:-1]), self._features(models, rollout.arrival)
+        before, after = (
+            self._features(models, rollout.observation[:-1]),
+            self._features(models, rollout.next_observation),
+        )
         taken = jax.nn.one_hot(rollout.action, self.spec.num_actions)
         told = _perceptron(models, "inverse", jnp.concatenate([before, after], axis=-1))
         surprisal = -jnp.sum(taken * jax.nn.log_softmax(told), axis=-1)

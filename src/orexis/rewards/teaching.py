@@ -65,7 +65,7 @@ class Teacher(abc.ABC):
             state = jax.tree.map(lambda new, old: jnp.where(inside, new, old), following, state)
             return state, jnp.where(inside, jnp.where(nearer, params, -params), 0.0)
 
-        steps = Step(cells_of(rollout.observation[:-1]), cells_of(rollout.arrival), rollout.reward)
+        steps = Step(cells_of(rollout.observation[:-1]), cells_of(rollout.next_observation), rollout.reward)
         state, rewards = jax.lax.scan(follow, state, (steps, rollout.in_lifetime > 0))
         return rewards, state
 

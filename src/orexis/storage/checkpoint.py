@@ -29,6 +29,8 @@ KEEP = 2
 STATE, MANIFEST = "state.safetensors", "manifest.json"
 NEW_PARTS = (".learner.balance",)
 """What states of earlier versions lack: arrays under these names are taken from a fresh state if they are missing."""
+RENAMED = {".lifetimes.rollout.arrival": ".lifetimes.rollout.next_observation"}
+"""What arrays in states of earlier versions were called, and how they are called now."""
 _HEADER_BYTES = 4 * 2**20  # names, shapes and offsets, at most
 _STEP = re.compile(r"step_(\d{8}|[1-9]\d{8,})")
 
@@ -118,7 +120,7 @@ def read(
     if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
         verify(place, manifest)  # says what is wrong
         raise DamagedError(f"{place / STATE} changed while it was read")
-    arrays = unpack_arrays(data, place / STATE)
+    arrays = {RENAMED.get(name, name): array for name, array in unpack_arrays(data, place / STATE).items()}
     if make_fresh is not None and _lacks_new_parts(template, arrays):
         fresh = named_arrays(jax.device_get(make_fresh()))
         arrays = {name: array for name, array in fresh.items() if name.startswith(NEW_PARTS)} | arrays

@@ -56,7 +56,7 @@ class Task(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Arrival:
+class StepResult:
     """What one step brought, before any reset. Made and used inside a traced step only."""
 
     observation: jax.Array  # f32[H, W, C]  of the state arrived in
@@ -79,7 +79,7 @@ def begin_world(task: Task, key: jax.Array, episode: jax.Array) -> World:
     )
 
 
-def step_world(task: Task, key: jax.Array, world: World, action: jax.Array) -> tuple[World, Arrival]:
+def step_world(task: Task, key: jax.Array, world: World, action: jax.Array) -> tuple[World, StepResult]:
     """Returns the world after `action`, episode ends handled, and what the step brought.
 
     A time limit ends an episode like termination does. After the last episode the world goes
@@ -91,7 +91,7 @@ def step_world(task: Task, key: jax.Array, world: World, action: jax.Array) -> t
     ended = terminated | (steps >= task.spec.time_limit)
     reward = reward * world.alive
     outcome = task.outcome(world.params, state) if hasattr(task, "outcome") else -jnp.ones((), jnp.int32)
-    arrival = Arrival(
+    result = StepResult(
         observation=task.observe(world.params, state), reward=reward, episode_ended=ended, outcome=outcome
     )
     episode = world.episode + ended
@@ -105,5 +105,5 @@ def step_world(task: Task, key: jax.Array, world: World, action: jax.Array) -> t
             alive=jnp.where(episode >= task.spec.episodes_per_lifetime, 0.0, world.alive),
             last=Last(action=action.astype(jnp.int32), reward=reward, done=jnp.where(ended, 1.0, 0.0)),
         ),
-        arrival,
+        result,
     )

@@ -55,9 +55,9 @@ def walk_returns(reward: NumpyReward, task: RandomABC, rewards: dict[str, float]
             acted_on = observations[positions[:, 0], positions[:, 1]]
             positions = positions + MOVES[actions[:, step]]
             arrived = (positions == grid.objects[name]).all(axis=1)
-            arrival = observations[positions[:, 0], positions[:, 1]]
+            next_observation = observations[positions[:, 0], positions[:, 1]]
             extrinsic = np.where(arrived, rewards[name], 0.0)
-            paid += reward.step(arrival, actions[:, step], extrinsic, arrived, observation=acted_on)
+            paid += reward.step(next_observation, actions[:, step], extrinsic, arrived, observation=acted_on)
     return paid
 
 

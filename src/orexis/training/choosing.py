@@ -41,7 +41,7 @@ class Chooser:
         return self.config.validate_every is not None and step % self.config.validate_every == 0
 
     def validate(
-        self, learner: Learner, progress: Progress, say: Callable[[str], None], must_stop: Callable[[], bool]
+        self, learner: Learner, progress: Progress, log: Callable[[str], None], must_stop: Callable[[], bool]
     ) -> None:
         """Validates the averaged reward, which is owed, and keeps it if it is the best so far.
 
@@ -60,12 +60,12 @@ class Chooser:
         before = best.collapsed
         if best.add(step, score):
             self._outputs.write_best(whole, progress, score)
-        say(
+        log(
             f"validated at update {step}: {score.episode_return:.4f} an episode, last tenth {score.last_tenth:.4f}, "
             f"{self._which_is_best(progress)}; took {time.monotonic() - start:.3g} s"
         )
         if best.collapsed not in (None, before):
-            say(
+            log(
                 f"warning: the run has collapsed: {PATIENCE} validations in a row were clearly below the "
                 f"{self._which_is_best(progress)}, which is kept in {self._outputs.run_dir / BEST}"
             )

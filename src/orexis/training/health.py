@@ -63,7 +63,7 @@ def _stubborn_policies(at: Situation) -> str | None:
         return None
     return (
         f"policies hardly explore: their entropy is {entropy:.3g} of at most {most:.3g}; "
-        "try a larger --outer.entropy-cost.end, or --outer.entropy-level.share 0.5"
+        "try a larger --outer.entropy-cost.end-value, or --outer.entropy-level.share 0.5"
     )
 
 
@@ -89,7 +89,7 @@ def _no_gradient(at: Situation) -> str | None:
         return None
     return (
         "the meta-gradient is zero, so the reward cannot learn: does the task ever pay? "
-        "If so, try a larger --outer.entropy-cost.start or --agent.learning-rate"
+        "If so, try a larger --outer.entropy-cost.init-value or --agent.learning-rate"
     )
 
 

@@ -26,7 +26,7 @@ from orexis.meta.chunks import split_calls
 from orexis.meta.engine import Engine, make_mesh
 from orexis.meta.learner import Learner
 from orexis.meta.state import TrainState, UpdateMetrics
-from orexis.platform import spare_collector, versions
+from orexis.platform import freeze_gc, versions
 from orexis.storage import checkpoint
 from orexis.training import distributed, learners, signals
 from orexis.training.choosing import Chooser
@@ -66,20 +66,20 @@ class Run:
             console = None if distributed.is_first() else Console(quiet=True)
             with contextlib.closing(Reporter(self.run_dir / LOG, updates, done, console)) as report:
                 for warning in warnings:
-                    report.say(f"warning: {warning}")
+                    report.log(f"warning: {warning}")
                 if state is not None and distributed.is_first() and not self._outputs.are_of(done):
                     self._outputs.write(jax.device_get(state.learner), self.progress)  # the kill came before it
                 if done >= updates and not self.progress.best.owed:
                     with contextlib.closing(self._open_metrics(report)) as metrics_file:
                         self._finish_row(metrics_file)
-                    report.say(f"{self.run_dir} has {done} updates already: nothing to do")
+                    report.log(f"{self.run_dir} has {done} updates already: nothing to do")
                     return OK
                 if self._chooser.must_end(self.progress):
-                    report.say(self._chooser.farewell(self.progress))
+                    report.log(self._chooser.farewell(self.progress))
                     return OK
                 for warning in self._chooser.warnings():
-                    report.say(f"warning: {warning}")
-                report.say(
+                    report.log(f"warning: {warning}")
+                report.log(
                     f"{'resuming' if done else 'starting'} {self.config.task} at update {done} of {updates}, "
                     f"{self.config.meta.lifetimes} lifetimes on {self.engine.mesh.size} devices, in {self.run_dir}"
                 )
@@ -147,10 +147,10 @@ class Run:
             self._chooser.prepare(self.progress)
             return ready, self.engine.compile_updates().lower(ready, np.int32(1)).compile()
 
-        current, compiled = signals.hearing(prepare)
-        spare_collector()
+        current, compiled = signals.run_interruptible(prepare)
+        freeze_gc()
         self.stop.will_save = True
-        report.say("compiled; training")
+        report.log("compiled; training")
         report.start_clock()
         start = time.monotonic()
         self._clock = start - self.progress.wall_s
@@ -175,18 +175,18 @@ class Run:
             if saved != self.progress.step:
                 self._save(current, metrics_file)
             self._finish_row(metrics_file)
-        report.say(f"saving took {self._saving_s:.3g} s of {time.monotonic() - start:.4g} s of training")
+        report.log(f"saving took {self._saving_s:.3g} s of {time.monotonic() - start:.4g} s of training")
         if self._gave_up():
             raise BadDataError(self._say_what_was_not_finite())
         if code == COLLAPSED:
-            report.say(self._chooser.farewell(self.progress))
+            report.log(self._chooser.farewell(self.progress))
             return OK
         if self.progress.step < updates or self.progress.best.owed:
             assert code is not None
             done = self.progress.step
-            report.say(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
+            report.log(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
             return code
-        report.say(
+        report.log(
             f"done: {updates} updates, {self.progress.env_steps} steps; the reward is in {self.run_dir / REWARD}"
         )
         return OK
@@ -215,7 +215,7 @@ class Run:
         return state
 
     def _validate(self, learner: Learner, report: Reporter) -> None:
-        self._chooser.validate(learner, self.progress, report.say, lambda: self.stop.code is not None)
+        self._chooser.validate(learner, self.progress, report.log, lambda: self.stop.code is not None)
         self.progress.wall_s = time.monotonic() - self._clock
 
     def _count(self, number: int, metrics: UpdateMetrics) -> None:
@@ -233,7 +233,7 @@ class Run:
             metrics_file.append(row)
             self.progress.begin_row()
             for sentence in self.progress.health.look(row, self.config, self.engine.task.spec):
-                report.say(f"warning: {sentence}")
+                report.log(f"warning: {sentence}")
 
     def _finish_row(self, metrics_file: MetricsFile) -> None:
         """Writes the row that was begun, after the offset just saved: a run that goes on will overwrite it."""
@@ -242,7 +242,7 @@ class Run:
 
     def _open_metrics(self, report: Reporter) -> MetricsFile:
         return MetricsFile(
-            self.run_dir / METRICS, self.progress.metrics_bytes, lambda message: report.say(f"warning: {message}")
+            self.run_dir / METRICS, self.progress.metrics_bytes, lambda message: report.log(f"warning: {message}")
         )
 
     def _save(self, state: TrainState, metrics_file: MetricsFile) -> int:

@@ -48,7 +48,7 @@ def listening() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
-def hearing(work: Callable[[], T]) -> T:
+def run_interruptible(work: Callable[[], T]) -> T:
     """Returns work(), run in a thread, so that this one hears signals meanwhile.
 
     Compiling blocks its thread for many seconds in one call; Python hears signals only between calls.

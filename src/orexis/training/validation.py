@@ -12,7 +12,7 @@ import numpy as np
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.config import MetaConfig, RunConfig, TaskSpec
-from orexis.evaluation.lifetimes import Episodes, lives_program
+from orexis.evaluation.lifetimes import Episodes, lifetimes_program
 from orexis.meta.engine import make_mesh
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.base import Task
@@ -36,7 +36,7 @@ class Validator:
         self._mesh = make_mesh((jax.local_devices() if devices is None else devices)[:chunks])
         self._reward = LearnedReward(task.spec, meta.reward)
         agent = ActorCritic(task.spec, meta.agent)
-        self._program = lives_program(*cast(Any, (task, agent, self._reward, self._mesh, False)))
+        self._program = lifetimes_program(*cast(Any, (task, agent, self._reward, self._mesh, False)))
         self._compiled: Callable | None = None
 
     def compile(self) -> None:

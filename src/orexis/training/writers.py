@@ -44,6 +44,10 @@ COLUMNS = (
 """The columns of metrics.csv, explained one by one in docs/metrics.md."""
 
 
+RENAMED = {"window.paid": "window.rewarded"}
+"""What totals in checkpoints of earlier versions call things, and how they are called now."""
+
+
 class Totals:
     """Sums and maxima of consecutive updates' metrics: a row of metrics.csv in the making.
 
@@ -88,7 +92,7 @@ class Totals:
             "lifetime_return": self._ratio("complete_extrinsic", self._sum("complete")),
             "finished_share": self._ratio("finished", self.count * self.num_lifetimes),
             "policy_entropy": self._ratio("window.entropy", self._sum("window.steps")),
-            "intrinsic_magnitude": self._ratio("window.intrinsic", self._sum("window.paid")),
+            "intrinsic_magnitude": self._ratio("window.intrinsic", self._sum("window.rewarded")),
             "lifetime_value_rmse": self._ratio("window.value_error", self._sum("window.value_rows")) ** 0.5,
             "policy_loss": self._ratio("window.policy_loss", lived),
             "value_loss": self._ratio("window.value_loss", lived),
@@ -120,7 +124,8 @@ def _saved_totals(saved: Any) -> tuple[int, dict[str, float], dict[str, float]]:
         numbers = saved[name]
         if not isinstance(numbers, dict) or not all(type(x) is float and math.isfinite(x) for x in numbers.values()):
             raise ValueError(f"totals.{name} must be finite numbers by name")
-    return saved["count"], dict(saved["sums"]), dict(saved["maxima"])
+    sums, maxima = ({RENAMED.get(key, key): x for key, x in saved[name].items()} for name in ("sums", "maxima"))
+    return saved["count"], sums, maxima
 
 
 class MetricsFile:
@@ -218,7 +223,7 @@ class Reporter:
         """Starts to measure the rate: call when compiling is done."""
         self._start = time.monotonic()
 
-    def say(self, message: str) -> None:
+    def log(self, message: str) -> None:
         """Tells one thing, on the console and in the log."""
         with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8", errors="backslashreplace") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n")
@@ -241,7 +246,7 @@ class Reporter:
         elif elapsed - self._last_line > 15 or update == self._total:
             self._last_line = elapsed
             left = (self._total - update) / rate if rate else float("nan")
-            self.say(f"update {update}/{self._total}  {rate:.1f}/s  {left:.0f} s left  {health}")
+            self.log(f"update {update}/{self._total}  {rate:.1f}/s  {left:.0f} s left  {health}")
 
     def close(self) -> None:
         if self._bar is not None:

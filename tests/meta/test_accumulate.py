@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from orexis.meta.guard import Guarded, Lived, add_in_order, all_finite, live_chunks
+from orexis.meta.accumulate import Accumulated, ChunkResult, accumulate_chunks, add_in_order, all_finite
 from orexis.meta.outer import WindowMetrics
 from orexis.types import Last, Lifetime, Rollout, World
 
@@ -35,24 +35,24 @@ def make_chunks(numbers: np.ndarray) -> Lifetime:
     )
 
 
-def live(chunk: Lifetime, counts: jax.Array) -> Lived:
+def live(chunk: Lifetime, counts: jax.Array) -> ChunkResult:
     """A window: theta grows by one; the gradient of w is the sum of all thetas, so one NaN makes it NaN."""
     grown = chunk.agent + 1.0
     following = jax.tree.map(lambda x: x, chunk)
     following = Lifetime(**{**vars(following), "agent": grown, "age": chunk.age + 1})
     metrics = jax.tree.map(lambda _: grown, WindowMetrics.zero())
-    return Lived(
+    return ChunkResult(
         gradients={"w": jnp.sum(grown * counts)},
         following=following,
         metrics=metrics,
         norm=jnp.abs(grown),
-        sound=jnp.isfinite(grown),
+        is_finite=jnp.isfinite(grown),
     )
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def guarded(chunks: Lifetime, num_blocks: int) -> Guarded:
-    return live_chunks(live, chunks, NETWORKS, num_blocks)
+def guarded(chunks: Lifetime, num_blocks: int) -> Accumulated:
+    return accumulate_chunks(live, chunks, NETWORKS, num_blocks)
 
 
 def sum_blocks(numbers: np.ndarray, num_blocks: int) -> np.ndarray:
@@ -75,7 +75,7 @@ def test_without_a_fault_every_chunk_is_lived_once(num_blocks: int):
     np.testing.assert_array_equal(found.following.agent, numbers + 1.0)
     np.testing.assert_array_equal(found.following.age, np.ones((NUM_CHUNKS, SIZE)))
     np.testing.assert_array_equal(found.norm, numbers + 1.0)
-    assert found.sound.all()
+    assert found.is_finite.all()
     assert (found.following.world.alive == 1.0).all()
 
 
@@ -96,26 +96,26 @@ def test_what_is_not_finite_is_left_out_and_buried_and_the_rest_is_as_it_was(fau
     numbers = numbers_with(*faults)
     chunks = make_chunks(numbers)
     found = guarded(chunks, num_blocks)
-    sound = np.isfinite(numbers)
-    np.testing.assert_array_equal(found.sound, sound)
-    expected = sum_blocks(np.where(sound, numbers + 1.0, 0.0), num_blocks)
+    is_finite = np.isfinite(numbers)
+    np.testing.assert_array_equal(found.is_finite, is_finite)
+    expected = sum_blocks(np.where(is_finite, numbers + 1.0, 0.0), num_blocks)
     np.testing.assert_array_equal(found.gradients["w"], expected)
     np.testing.assert_array_equal(found.metrics.extrinsic, expected)
-    np.testing.assert_array_equal(found.following.agent[sound], (numbers + 1.0)[sound])
-    np.testing.assert_array_equal(found.following.world.alive, sound)
+    np.testing.assert_array_equal(found.following.agent[is_finite], (numbers + 1.0)[is_finite])
+    np.testing.assert_array_equal(found.following.world.alive, is_finite)
     np.testing.assert_array_equal(found.following.slot, chunks.slot)
     np.testing.assert_array_equal(found.following.generation, chunks.generation)
-    np.testing.assert_array_equal(np.isnan(found.norm), ~sound)
+    np.testing.assert_array_equal(np.isnan(found.norm), ~is_finite)
 
 
 def test_a_fault_that_only_the_gradient_shows_reaches_the_meta_gradient():
     # If nobody can be blamed, nobody is left out: the update is then skipped as a whole.
-    def blind(chunk: Lifetime, counts: jax.Array) -> Lived:
+    def blind(chunk: Lifetime, counts: jax.Array) -> ChunkResult:
         lived = live(chunk, counts)
-        return Lived(**{**vars(lived), "sound": jnp.ones(SIZE, bool)})
+        return ChunkResult(**{**vars(lived), "sound": jnp.ones(SIZE, bool)})
 
     chunks = make_chunks(numbers_with((1, 2, np.nan)))
-    found = jax.jit(lambda chunks: live_chunks(blind, chunks, NETWORKS, NUM_CHUNKS))(chunks)
+    found = jax.jit(lambda chunks: accumulate_chunks(blind, chunks, NETWORKS, NUM_CHUNKS))(chunks)
     np.testing.assert_array_equal(np.isnan(found.gradients["w"]), [False, True, False, False])
 
 

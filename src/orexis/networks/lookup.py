@@ -15,7 +15,7 @@ import numpy as np
 from orexis.networks.layers import Params, conv_flat, conv_patches
 
 
-class Sight(Protocol):
+class ObservationLookup(Protocol):
     """Knows how observations are stored."""
 
     def convolve(self, params: Params, observations: jax.Array) -> jax.Array:
