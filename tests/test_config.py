@@ -26,8 +26,8 @@ GOOD_SPEC = {"num_actions": 4, "observation_shape": (3, 3, 1), "time_limit": 10,
         (OuterConfig, {"value_learning_rate": 1e38}, r"value_learning_rate must be at most 1e6, not 1e\+38"),
         (OuterConfig, {"reward_learning_rate": Schedule(1e-3, 1e7)}, "reward_learning_rate must be at most 1e6"),
         (OuterConfig, {"average_power": 1e39}, "average_power must be at most 1e6"),
-        (Schedule, {"start": 0.0, "end": 1.0}, "start must be positive, not 0.0"),  # geometric: zero has no ratio
-        (Schedule, {"start": 1.0, "end": 1.0, "begin": -1}, "begin must not be negative, not -1"),
+        (Schedule, {"init_value": 0.0, "end_value": 1.0}, "init_value must be positive, not 0.0"),  # geometric
+        (Schedule, {"init_value": 1.0, "end_value": 1.0, "transition_begin": -1}, "transition_begin must not be neg"),
         (MetaConfig, {"lifetimes": 0}, "lifetimes must be positive, not 0"),
     ],
 )

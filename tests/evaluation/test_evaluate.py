@@ -84,7 +84,7 @@ def test_the_cache_gives_back_what_was_lived_and_lives_no_more(evaluated, tmp_pa
     plan = dataclasses.replace(PLAN, traced=False, cache=tmp_path)
     key = cache.key_of("extrinsic-ep", SETTING, 5, 3)
     cache.save(tmp_path, key, table)
-    monkeypatch.setattr("orexis.evaluation.evaluate.live_many", lambda *a, **k: pytest.fail("lived again"))
+    monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: pytest.fail("lived again"))
     found, _ = evaluate_source("extrinsic-ep", SETTING, plan)
     for field in dataclasses.fields(table):
         one, other = getattr(found, field.name), getattr(table, field.name)

@@ -112,7 +112,7 @@ def test_a_fault_that_only_the_gradient_shows_reaches_the_meta_gradient():
     # If nobody can be blamed, nobody is left out: the update is then skipped as a whole.
     def blind(chunk: Lifetime, counts: jax.Array) -> ChunkResult:
         lived = live(chunk, counts)
-        return ChunkResult(**{**vars(lived), "sound": jnp.ones(SIZE, bool)})
+        return ChunkResult(**{**vars(lived), "is_finite": jnp.ones(SIZE, bool)})
 
     chunks = make_chunks(numbers_with((1, 2, np.nan)))
     found = jax.jit(lambda chunks: accumulate_chunks(blind, chunks, NETWORKS, NUM_CHUNKS))(chunks)

@@ -64,7 +64,7 @@ def test_the_folder_has_three_files_and_the_card_tells_a_person(folder):
         "lstm",
         "sees the action | yes",
         "view | planes |",
-        "reward.step(arrival, action, extrinsic, done)",
+        "reward.step(next_observation, action, extrinsic, done)",
         sha256_of(folder / "reward.safetensors"),
     ):
         assert fact in card
@@ -232,7 +232,7 @@ def test_an_egocentric_reward_is_read_as_it_was_written_and_its_card_says_what_i
     assert found.params["hidden"]["w"].shape == (3 * 4 + 1, 5)
     card = (folder / "README.md").read_text()
     assert "| view | egocentric: " in card
-    assert "reward.step(arrival, action, extrinsic, done, observation=acted_on)" in card
+    assert "reward.step(next_observation, action, extrinsic, done, observation=acted_on)" in card
 
 
 def test_a_reward_of_before_there_were_views_sees_planes(folder):

@@ -114,7 +114,7 @@ def all_finite(tree: PyTree) -> jax.Array:
 
 
 def _restart(following: Lifetime, slot: jax.Array, generation: jax.Array, is_finite: jax.Array) -> Lifetime:
-    """Returns `following` with the lifetimes that are not sound dead, each in its own slot."""
+    """Returns `following` with the lifetimes that are not finite dead, each in its own slot."""
     world = dataclasses.replace(following.world, alive=jnp.where(is_finite, following.world.alive, 0.0))
     return dataclasses.replace(following, slot=slot, generation=generation, world=world)
 

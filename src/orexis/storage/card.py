@@ -9,7 +9,7 @@ Learned by Orexis after Zheng et al., "What Can Learned Intrinsic Rewards Captur
 import orexis
 reward = orexis.load_reward({name!r})
 reward.begin(num_envs=1)          # once a lifetime
-intrinsic = reward.step(arrival, action, extrinsic, done{more})
+intrinsic = reward.step(next_observation, action, extrinsic, done{more})
 ```
 """
 VIEWS = {
