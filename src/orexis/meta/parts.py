@@ -19,6 +19,7 @@ from orexis.config import MetaConfig
 from orexis.meta.factored import FactoredActorCritic
 from orexis.meta.privilege import Privilege
 from orexis.meta.value import LifetimeValue
+from orexis.meta.window_agent import WindowAgent
 from orexis.networks import egocentric, history
 from orexis.networks.egocentric import Lookup
 from orexis.networks.lookup import DIRECT, Table
@@ -34,7 +35,7 @@ class Parts:
 
     task: Task
     agent: ActorCritic  # as it is born and carried from window to window
-    window_agent: ActorCritic | FactoredActorCritic  # as it learns inside one
+    window_agent: WindowAgent  # as it learns inside one
     reward: LearnedReward
     value: LifetimeValue
     table: Table | None = None
