@@ -15,11 +15,11 @@ from typing import Literal
 import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.agents.window import WindowAgent
 from orexis.config import MetaConfig
 from orexis.meta.factored import FactoredActorCritic
 from orexis.meta.privilege import Privilege
 from orexis.meta.value import LifetimeValue
-from orexis.meta.window_agent import WindowAgent
 from orexis.networks import egocentric, history
 from orexis.networks.egocentric import Lookup
 from orexis.networks.lookup import DIRECT, Table
