@@ -140,7 +140,7 @@ class RecipeRow:
         return float(np.mean(self.means)) if self.means else float("nan")
 
     def gain_over(self, other: "RecipeRow") -> tuple[float, float, float]:
-        """Returns the mean difference to another row and its 95 % interval, lifetime by lifetime: both lived the same."""
+        """Returns the mean difference to another row and its 95 % interval, lifetime by lifetime."""
         if not self.returns or not other.returns:
             return (float("nan"),) * 3
         differences = np.subtract(self.returns, other.returns)
@@ -204,8 +204,8 @@ def write_recipe_sweep(out: Path, plan: RecipePlan, rows: list[RecipeRow], comma
         "",
         f"Each ingredient left out in turn, {plan.updates} updates, training seeds "
         f"{', '.join(map(str, plan.seeds))}; mean extrinsic return of an episode on lifetimes that nothing was chosen "
-        "on. Intervals resample lifetimes; the difference to the whole recipe is taken lifetime by lifetime. The seeds' "
-        "own means stand beside it.",
+        "on. Intervals resample lifetimes; the difference to the whole recipe is taken lifetime by lifetime. The "
+        "seeds' own means stand beside it.",
         "",
         "    " + shlex.join(command),
         "",
