@@ -106,6 +106,6 @@ def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_doe
         _, _, trace = evaluate_lifetimes(task, agent, (), source, params, 2026, 64, mesh, chunk=8, traced=True)
         return np.array([len(set(row) - {-1}) for row in trace.next_observation[:, :3000]])
 
-    by_count, by_reward = cells_seen(Count(task, bonus("empty-rooms").count_scale)), cells_seen(Extrinsic())
+    by_count, by_reward = cells_seen(Count(task, bonus("empty-rooms").scales["count"])), cells_seen(Extrinsic())
     low, _ = bootstrap_interval(by_count - by_reward)
     assert low > 0.0, (by_count, by_reward)
