@@ -6,6 +6,7 @@ The paper's symbol or table row stands beside each field; what the paper leaves 
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 
@@ -153,15 +154,14 @@ class CuriosityConfig:
 
 @dataclasses.dataclass(frozen=True)
 class BonusConfig:
-    """What the hand-made rewards weigh, bonuses beside the extrinsic one; swept for each task, see `orexis sweep`."""
+    """What the hand-made rewards of `rewards.registry` weigh; swept for each task, see `orexis sweep`."""
 
-    count_scale: float = 0.1
-    icm_scale: float = 0.1
+    scales: Mapping[str, float] = dataclasses.field(default_factory=dict)  # by source; else its entry's default
     curiosity: CuriosityConfig = dataclasses.field(default_factory=CuriosityConfig)
-    teacher_scale: float = _new(0.1)  # what a step of the teacher pays, in place of the extrinsic reward
 
     def __post_init__(self) -> None:
-        _not_negative(self, "count_scale", "icm_scale", "teacher_scale")
+        for name, scale in self.scales.items():
+            require(0.0 <= scale < math.inf, f"{name}_scale must not be negative or infinite, not {scale}")
 
 
 @dataclasses.dataclass(frozen=True)

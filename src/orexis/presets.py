@@ -154,9 +154,9 @@ PAPER_TASKS = tuple(PAPER)
 """The paper's four domains, in its order."""
 
 BONUSES: dict[str, BonusConfig] = {
-    "empty-rooms": BonusConfig(count_scale=0.1, icm_scale=0.003),
-    "random-abc": BonusConfig(count_scale=0.001, icm_scale=0.001),
-    "nonstationary-abc": BonusConfig(count_scale=0.1, icm_scale=0.03),
+    "empty-rooms": BonusConfig({"count": 0.1, "icm": 0.003}),
+    "random-abc": BonusConfig({"count": 0.001, "icm": 0.001}),
+    "nonstationary-abc": BonusConfig({"count": 0.1, "icm": 0.03}),
 }
 """The scales of the hand-made bonuses, chosen for each task by the sweeps in results/sweeps."""
 

@@ -13,7 +13,7 @@ from orexis.errors import UsageError
 from orexis.evaluation import cache
 from orexis.evaluation.evaluate import Plan, evaluate_all, evaluate_source, settle
 from orexis.evaluation.scores import as_json, write_csv, write_trace
-from orexis.evaluation.sources import SOURCES, Setting
+from orexis.evaluation.sources import SOURCES, Setting, make_source
 from orexis.presets import preset
 from orexis.tasks.abc import RandomABC
 from orexis.tasks.probes import Bandit
@@ -21,6 +21,7 @@ from orexis.tasks.probes import Bandit
 TASK = Bandit(episodes=6)
 SETTING = Setting("bandit", TASK, dataclasses.replace(preset("bandit").agent, rollout_length=4))
 NAMES = ["random", "extrinsic-ep"]
+RANDOM = make_source("random", SETTING)
 PLAN = Plan(num_lifetimes=5, seed=3, traced=True)
 
 
@@ -82,7 +83,7 @@ def test_the_csv_has_a_row_for_each_source_lifetime_and_episode(evaluated, tmp_p
 def test_the_cache_gives_back_what_was_lived_and_lives_no_more(evaluated, tmp_path, monkeypatch):
     table = evaluated[0][1]
     plan = dataclasses.replace(PLAN, traced=False, cache=tmp_path)
-    key = cache.key_of("extrinsic-ep", SETTING, 5, 3)
+    key = cache.key_of(make_source("extrinsic-ep", SETTING), SETTING, 5, 3)
     cache.save(tmp_path, key, table)
     monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: pytest.fail("lived again"))
     found, _ = evaluate_source("extrinsic-ep", SETTING, plan)
@@ -96,28 +97,29 @@ def test_the_cache_gives_back_what_was_lived_and_lives_no_more(evaluated, tmp_pa
 @pytest.mark.parametrize(
     "change",
     [
-        {"name": "random"},
+        {"source": RANDOM},
         {"num_lifetimes": 6},
         {"seed": 4},
         {"setting": dataclasses.replace(SETTING, task=Bandit(episodes=7))},
         {"setting": dataclasses.replace(SETTING, config=dataclasses.replace(SETTING.config, learning_rate=0.2))},
-        {"setting": dataclasses.replace(SETTING, bonus=dataclasses.replace(SETTING.bonus, count_scale=0.7))},
+        {"setting": dataclasses.replace(SETTING, bonus=BonusConfig({"count": 0.7}))},
+        {"setting": dataclasses.replace(SETTING, lifetime_discount=0.9)},
     ],
 )
 def test_whatever_changes_the_table_changes_its_key(change):
-    same = {"name": "extrinsic-ep", "setting": SETTING, "num_lifetimes": 5, "seed": 3}
+    same = {"source": make_source("extrinsic-ep", SETTING), "setting": SETTING, "num_lifetimes": 5, "seed": 3}
     assert cache.key_of(**same) == cache.key_of(**same)
     assert cache.key_of(**(same | change)) != cache.key_of(**same)
 
 
 def test_other_code_makes_another_key(monkeypatch):
-    before = cache.key_of("random", SETTING, 5, 3)
+    before = cache.key_of(RANDOM, SETTING, 5, 3)
     monkeypatch.setattr(cache, "code_version", lambda: "another")
-    assert cache.key_of("random", SETTING, 5, 3) != before
+    assert cache.key_of(RANDOM, SETTING, 5, 3) != before
 
 
 def test_a_task_of_the_users_own_is_not_cached():
-    assert cache.key_of("random", dataclasses.replace(SETTING, task_name="mine:Task"), 5, 3) is None
+    assert cache.key_of(RANDOM, dataclasses.replace(SETTING, task_name="mine:Task"), 5, 3) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK no zip", None])
@@ -139,14 +141,14 @@ def test_every_source_is_a_pair_that_lives(evaluated):
     for name in SOURCES:
         if name in ("near-optimal", "teacher"):  # have no strategy for the bandit
             continue
-        source = SOURCES[name](SETTING)
-        assert hash(source.agent) == hash(SOURCES[name](SETTING).agent)
-        assert source.reward == SOURCES[name](SETTING).reward
+        source = make_source(name, SETTING)
+        assert hash(source.agent) == hash(make_source(name, SETTING).agent)
+        assert source.reward == make_source(name, SETTING).reward
 
 
 def test_a_teacher_lives_where_there_is_one_and_is_refused_in_one_sentence_elsewhere():
     task = RandomABC(episodes=3)
-    setting = Setting("random-abc", task, SETTING.config, BonusConfig(teacher_scale=0.25))
+    setting = Setting("random-abc", task, SETTING.config, BonusConfig({"teacher": 0.25}))
     table, _ = evaluate_source("teacher", setting, Plan(num_lifetimes=2, seed=3))
     steps = table.intrinsic / 0.25  # as many more nearer than not
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-5)

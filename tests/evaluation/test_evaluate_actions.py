@@ -12,7 +12,7 @@ from orexis.agents.q_learning import QLearning
 from orexis.config import RunConfig
 from orexis.config_json import to_json
 from orexis.errors import USAGE, UsageError
-from orexis.evaluation.evaluate import evaluate, settle, settle_task
+from orexis.evaluation.evaluate import evaluate, settle
 from orexis.evaluation.sources import Setting, make_source
 from orexis.rewards.learned import LearnedReward
 from orexis.storage.artefact import write_artefact
@@ -86,8 +86,8 @@ def test_what_makes_no_sense_is_refused(sources, task, actions, complaint):
 def test_a_task_that_is_named_in_a_file_is_not_imported_unasked(tmp_path):
     name = write_reward(tmp_path / "reward", sees_action=True, task="antigravity:Task")
     with pytest.raises(UsageError, match="add --task antigravity:Task"):
-        settle_task([name], None)
-    assert settle_task([name], "random-abc")[0] == "random-abc"
+        settle([name], None)
+    assert settle([name], "random-abc").task_name == "random-abc"
 
 
 @pytest.mark.parametrize(("actions", "num_actions"), [("normal", 4), ("permuted", 4), ("extended", 8)])

@@ -30,7 +30,7 @@ def test_a_sweep_scores_every_point_and_puts_the_best_first(rows):
 
 def test_a_row_is_the_evaluation_with_its_coefficients(rows):
     row = rows[-1]
-    setting = dataclasses.replace(SETTING, bonus=BonusConfig(**row.coefficients))
+    setting = dataclasses.replace(SETTING, bonus=BonusConfig({"count": row.coefficients["count_scale"]}))
     table, _ = evaluate_source("count", setting, PLAN)
     assert row.mean == pytest.approx(table.extrinsic.mean())
 
@@ -38,7 +38,7 @@ def test_a_row_is_the_evaluation_with_its_coefficients(rows):
 def test_coefficients_go_where_they_belong():
     changed = with_coefficients(SETTING, {"learning_rate": 0.7, "icm_scale": 0.9})
     assert changed.config.learning_rate == 0.7
-    assert changed.bonus.icm_scale == 0.9
+    assert changed.bonus.scales == {"icm": 0.9}
     assert with_coefficients(SETTING, {}) == SETTING
 
 

@@ -31,7 +31,7 @@ from orexis.tasks.probes import Bandit
 from tests.instances import norm, small_task
 from tests.training.tiny import TINY_META
 
-SETTING = Setting("random-abc", small_task(episodes=4), TINY_META.agent, BonusConfig(teacher_scale=0.2))
+SETTING = Setting("random-abc", small_task(episodes=4), TINY_META.agent, BonusConfig({"teacher": 0.2}))
 PLAN = Plan(num_lifetimes=3, seed=9000)
 AGENTS = [("preset", SETTING.config), ("learning_rate 0.4", dataclasses.replace(SETTING.config, learning_rate=0.4))]
 
@@ -152,7 +152,7 @@ def test_the_command_writes_both_files(tmp_path, monkeypatch, capsys):
     scales = []
 
     def swept(setting: Setting, *rest):
-        scales.append(setting.bonus.teacher_scale)
+        scales.append(setting.bonus.scales["teacher"])
         return sweep_agent(setting, *rest)
 
     monkeypatch.setattr("orexis.evaluation.sweep_agent.sweep_agent", swept)

@@ -15,6 +15,9 @@ COLORS = {
     "count": "#009E73",  # green
     "icm": "#CC79A7",  # purple
     "teacher": "#56B4E9",  # sky
+    "extrinsic-life": "#7A4A1E",  # brown
+    "q-extrinsic": "#D55E00",  # vermillion
+    "random": "#8A8A8A",  # grey
 }
 
 
@@ -44,6 +47,24 @@ def test_several_learned_rewards_are_told_apart_by_folder():
         "learned reward (short)",
         "count bonus",
     ]
+
+
+@pytest.mark.parametrize("name", ["rnd", "extrinsic", "q-learning", ""])
+def test_a_name_that_is_not_registered_has_no_colour(name):
+    with pytest.raises(ValueError, match=f"'{name}' is no source that has a colour"):
+        style_of(name)
+    with pytest.raises(ValueError, match=f"'{name}' is no source that has a colour"):
+        display_names(["runs/a", "runs/b", name])
+
+
+def test_shipped_rewards_folders_and_the_learned_one_of_a_figure_are_learned_rewards(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    assert {style_of(name) for name in ("random-abc-no-action", "mine", "learned", "gone/reward")} == {LEARNED}
+
+
+def test_q_learning_under_the_extrinsic_reward_is_called_what_it_is():
+    assert display_names(["q-extrinsic", "extrinsic-ep"]) == ["Q-learning, extrinsic (episode)", "extrinsic (episode)"]
 
 
 def test_one_learned_reward_named_twice_is_still_one():

@@ -7,7 +7,7 @@ import pytest
 
 from orexis import cli
 from orexis.presets import PAPER_TASKS
-from orexis.reproduce.fig3 import BUDGETS, TITLES, Request, find_reward
+from orexis.reproduce.base import BUDGETS, TITLES, Request, find_reward
 
 
 def test_every_budget_knows_every_task():
@@ -51,7 +51,7 @@ def test_a_reward_of_another_task_is_refused(tmp_path):
 @pytest.mark.slow
 def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("orexis.platform.prepare_jax", lambda num_devices=None: None)
-    monkeypatch.setattr("orexis.reproduce.fig3.shipped_names", lambda: ["random-abc"])  # the others are to be trained
+    monkeypatch.setattr("orexis.reproduce.base.shipped_names", lambda: ["random-abc"])  # the others are to be trained
     line = ["reproduce", "fig3", "--budget", "smoke", "--out", str(tmp_path), "--cache", str(tmp_path / "cache")]
     assert cli.main(line) == 0
     found = {path.name for path in (tmp_path / "fig3").iterdir()}
@@ -75,5 +75,5 @@ def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
         "nonstationary-abc": 20,
     }
     assert str(tmp_path) not in (tmp_path / "fig3" / "random-abc.json").read_text()
-    monkeypatch.setattr("orexis.evaluation.evaluate.live_many", lambda *a, **k: pytest.fail("lived again"))
+    monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: pytest.fail("lived again"))
     assert cli.main(line) == 0  # redrawn from the cache

@@ -2,10 +2,11 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
+from orexis.agents.registry import LEARNERS
 from orexis.commands.checks import (
     require_episodes,
     require_file_places,
@@ -13,24 +14,29 @@ from orexis.commands.checks import (
     require_task,
 )
 from orexis.errors import OK, UsageError, check_numbers
-from orexis.evaluation.sources import check_source_name
+from orexis.evaluation.sources import SOURCES, check_source_name
 
 if TYPE_CHECKING:
-    pass
+    AgentName = str
+else:
+    AgentName = Literal[LEARNERS]
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluate:
     """Let fresh agents live under each source and compare what they collect."""
 
-    sources: Positional[tuple[str, ...]]
-    """Shipped rewards (see orexis zoo list), run folders, reward folders, or any of:
-    extrinsic-ep extrinsic-life q-extrinsic count icm teacher near-optimal random."""
+    sources: Annotated[
+        Positional[tuple[str, ...]],
+        arg(
+            help=f"Shipped rewards (see orexis zoo list), run folders, reward folders, or any of: {' '.join(SOURCES)}."
+        ),
+    ]
     task: str | None = None
     """Default: the task that the rewards were learned on."""
     lifetimes: int = 256
     seed: int = 0
-    agent: Literal["actor-critic", "q-learning"] = "actor-critic"
+    agent: AgentName = "actor-critic"
     """Who learns from what the sources pay."""
     recipe: Literal["tuned", "paper"] | None = None
     """Whose settings the agents have; default those that the rewards were trained with, else the tuned ones."""

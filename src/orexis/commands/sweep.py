@@ -2,18 +2,18 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from orexis.commands.checks import (
     file_name,
-    replace,
     require_episodes,
     require_folder_place,
     require_task,
 )
 from orexis.errors import OK, UsageError, check_numbers
+from orexis.rewards.registry import REWARDS
 
 if TYPE_CHECKING:
     from orexis.evaluation.evaluate import Plan
@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 class Sweep:
     """Find the coefficients that serve a source best, or the best agent, on lifetimes that no report uses."""
 
-    source: Positional[str]
-    """extrinsic-ep, count, icm or teacher; agent, for settings of the agent under extrinsic-ep and teacher; or
-    recipe, for what each part of a tuned recipe buys."""
+    source: Annotated[
+        Positional[str],
+        arg(
+            help=f"One of {', '.join(name for name, entry in REWARDS.items() if entry.grid)}; or agent, for settings "
+            "of the agent under extrinsic-ep and teacher; or recipe, for what each part of a tuned recipe buys."
+        ),
+    ]
     task: str
     lifetimes: int = 64
     episodes: int | None = None
@@ -101,15 +105,17 @@ class Sweep:
     def _sweep_agent(self, plan: "Plan", line: list[str]) -> Path:
         """Writes the tables of agents, each under every source; returns the page."""
         from orexis.evaluation.evaluate import settle
+        from orexis.evaluation.sweep import with_coefficients
         from orexis.evaluation.sweep_agent import list_settings, parse_changes, sweep_agent, write_agent_sweep
 
         setting = settle(["extrinsic-ep"], self.task, episodes=self.episodes)
         try:
-            bonus = replace(setting.bonus, teacher_scale=self.teacher_scale)
+            if self.teacher_scale is not None:
+                setting = with_coefficients(setting, {"teacher_scale": self.teacher_scale})
         except ValueError as error:
             raise UsageError(str(error)) from error
         agents = list_settings(setting.config, parse_changes(self.base), self.vary)
-        rows = sweep_agent(dataclasses.replace(setting, bonus=bonus), agents, plan)
+        rows = sweep_agent(setting, agents, plan)
         line = line + (["--base", *self.base] if self.base else []) + (["--vary", *self.vary] if self.vary else [])
         line += [] if self.teacher_scale is None else ["--teacher-scale", f"{self.teacher_scale:g}"]
         return write_agent_sweep(self.out, file_name(self.task), rows, line)

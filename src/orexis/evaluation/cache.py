@@ -13,7 +13,7 @@ import numpy as np
 
 import orexis
 from orexis.config_json import to_json
-from orexis.evaluation.sources import SOURCES, Setting, find_artefact
+from orexis.evaluation.sources import Setting, Source
 from orexis.evaluation.table import SourceTable
 from orexis.tasks.registry import TASKS
 
@@ -27,17 +27,22 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orexis" / "evaluations"
 
 
-def key_of(name: str, setting: Setting, num_lifetimes: int, seed: int) -> str | None:
-    """Returns the hash of all that a table depends on; None where we cannot know: a task of the user's own."""
+def key_of(source: Source, setting: Setting, num_lifetimes: int, seed: int) -> str | None:
+    """Returns the hash of all that a table depends on; None where we cannot know: a task of the user's own.
+
+    A learned reward is known by the bytes that `source` was made from, not by what lies in its folder now.
+    """
     if setting.task_name not in TASKS:
         return None
+    artefact = source.artefact
     return hash_of(
         {
-            "source": name if name in SOURCES else find_artefact(name).record["sha256"],
-            "network": None if name in SOURCES else to_json(find_artefact(name).network),
+            "source": source.name if artefact is None else artefact.record["sha256"],
+            "network": None if artefact is None else to_json(artefact.network),
             "task": repr(setting.task),
             "agent": [setting.agent, to_json(setting.config)],
             "bonus": to_json(setting.bonus),
+            "lifetime_discount": setting.lifetime_discount,
             "actions": setting.actions,
             "lifetimes": num_lifetimes,
             "seed": seed,

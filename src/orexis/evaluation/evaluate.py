@@ -5,7 +5,7 @@ same tasks, the same initial thetas, the same random numbers.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +24,11 @@ from orexis.tasks.actions import with_actions
 from orexis.tasks.registry import TASKS, make_task
 
 
-def settle_task(names: list[str], task_name: str | None, recipe: str | None = None) -> tuple[str, AgentConfig]:
+def settle_task(
+    artefacts: Mapping[str, Artefact], task_name: str | None, recipe: str | None = None
+) -> tuple[str, AgentConfig]:
     """Returns the task to evaluate on and the agent's settings: the recipe's if one is named, else those that the
-    rewards were trained with, else the tuned ones."""
-    artefacts = {name: find_artefact(name) for name in names if name not in SOURCES}
+    rewards were trained with, else the tuned ones. artefacts: the learned rewards by name."""
     tasks = {artefact.task for artefact in artefacts.values()}
     if task_name is None:
         if len(tasks) != 1:
@@ -66,7 +67,7 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
     """Returns the table of one source on fresh lifetimes, and their steps if the plan asks for them."""
     source, task = make_source(name, setting), setting.task
     plan.on_progress(name, 0)
-    key = key_of(name, setting, plan.num_lifetimes, plan.seed) if plan.cache else None
+    key = key_of(source, setting, plan.num_lifetimes, plan.seed) if plan.cache else None
     known = load(plan.cache, key, name) if plan.cache and key and not plan.traced else None
     if known is not None:
         plan.on_progress(name, plan.num_lifetimes)
@@ -111,15 +112,18 @@ def settle(
 ) -> Setting:
     """Returns where the sources called are to live. Raises CommandError where they do not go together.
 
+    Learned rewards are opened here and nowhere else, so that what lives is what is told of it.
     episodes: of a lifetime, if they are to be other than the task's own. recipe: see `settle_task`.
     """
-    task_name, agent_config = settle_task(names, task_name, recipe)
+    artefacts = {name: find_artefact(name) for name in names if name not in SOURCES}
+    task_name, agent_config = settle_task(artefacts, task_name, recipe)
     options = {} if episodes is None else {"episodes": episodes}
     try:
         task = with_actions(make_task(task_name, **options), actions)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
-    return Setting(task_name, task, agent_config, bonus(task_name), agent, actions)
+    discount = preset(task_name, recipe or "tuned").outer.discount
+    return Setting(task_name, task, agent_config, bonus(task_name), agent, actions, discount, artefacts)
 
 
 def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[SourceTable], dict[str, Trace]]:

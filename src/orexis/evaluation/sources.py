@@ -5,12 +5,13 @@ JAX is imported only when a source is made, so that the command line knows every
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from orexis.config import AgentConfig, BonusConfig, QLearningConfig
+from orexis.agents.registry import AGENTS
+from orexis.config import AgentConfig, BonusConfig, OuterConfig
 from orexis.errors import BadDataError, UsageError
-from orexis.presets import preset
+from orexis.rewards.registry import LEARNED, REWARDS, RewardInputs, check_scales
 from orexis.storage.artefact import Artefact
 from orexis.storage.reading import DamagedError
 from orexis.zoo.registry import open_reward, shipped_names
@@ -23,12 +24,30 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
+class Pair:
+    """A source by the names of its halves."""
+
+    reward: str  # of `orexis.rewards.registry`
+    agent: str | None = None  # of `orexis.agents.registry`; None: the agent that learns in the setting
+
+
+SOURCES: dict[str, Pair] = {
+    **{name: Pair(name) for name in REWARDS if name != LEARNED},
+    "q-extrinsic": Pair("extrinsic-ep", "q-learning"),
+    **{name: Pair("extrinsic-ep", name) for name, entry in AGENTS.items() if not entry.learns},
+}
+"""The sources that need no training, by the name one types; any other name is a learned reward's."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Source:
     """Who lives, and what it is paid."""
 
+    name: str  # as typed
     agent: "Agent"
     reward: "RewardSource"
     params: "PyTree" = ()  # of the reward source
+    artefact: Artefact | None = None  # that a learned reward was read from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,107 +58,14 @@ class Setting:
     task: "Task"
     config: AgentConfig  # of the agent that learns
     bonus: BonusConfig = BonusConfig()
-    agent: str = "actor-critic"  # one of `AGENTS`: who learns
+    agent: str = "actor-critic"  # one of `orexis.agents.registry.LEARNERS`: who learns
     actions: str = "normal"  # the action space that `task` was given, see `orexis.tasks.actions`
+    lifetime_discount: float = OuterConfig.discount  # gamma, of the returns of extrinsic-life
+    artefacts: Mapping[str, Artefact] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+    """The learned rewards that were opened when this was settled, by name: a training may replace them on disk."""
 
-    def learner(self) -> "Agent":
-        """Returns the agent that learns, the same one for every reward source."""
-        return AGENTS[self.agent](self.task, self.config)
-
-
-def _actor_critic(task: "Task", config: AgentConfig) -> "Agent":
-    from orexis.agents.actor_critic import ActorCritic
-
-    return ActorCritic(task.spec, config)
-
-
-def _q_learning(task: "Task", config: AgentConfig) -> "Agent":
-    from orexis.agents.q_learning import QLearning
-
-    shared = {name: getattr(config, name) for name in ("net", "rollout_length", "discount")}
-    return QLearning(task.spec, QLearningConfig(**shared))
-
-
-AGENTS: dict[str, Callable[["Task", AgentConfig], "Agent"]] = {
-    "actor-critic": _actor_critic,
-    "q-learning": _q_learning,
-}
-"""The agents that learn from whatever they are paid, by the name one types."""
-
-
-def _extrinsic_ep(setting: Setting) -> Source:
-    from orexis.rewards.extrinsic import Extrinsic
-
-    return Source(setting.learner(), Extrinsic())
-
-
-def _q_extrinsic(setting: Setting) -> Source:
-    return _extrinsic_ep(dataclasses.replace(setting, agent="q-learning"))
-
-
-def _extrinsic_life(setting: Setting) -> Source:
-    from orexis.rewards.base import Returns
-    from orexis.rewards.extrinsic import Extrinsic
-
-    lifetime_discount = preset(setting.task_name).outer.discount
-    return Source(setting.learner(), Extrinsic(Returns(discount=lifetime_discount, through_episodes=True)))
-
-
-def _count(setting: Setting) -> Source:
-    from orexis.rewards.count import Count
-
-    return _with_params(setting, Count(setting.task, setting.bonus.count_scale))
-
-
-def _icm(setting: Setting) -> Source:
-    from orexis.rewards.icm import Icm
-
-    return _with_params(setting, Icm(setting.task.spec, setting.bonus.curiosity, setting.bonus.icm_scale))
-
-
-def _teacher(setting: Setting) -> Source:
-    from orexis.rewards.teachers import make_teacher
-
-    try:
-        return _with_params(setting, make_teacher(setting.task, setting.bonus.teacher_scale))
-    except ValueError as error:
-        raise UsageError(f"teacher cannot be used on {setting.task_name}: {error}") from error
-
-
-def _with_params(setting: Setting, reward: "RewardSource") -> Source:
-    import jax
-
-    return Source(setting.learner(), reward, reward.init(jax.random.key(0)))
-
-
-def _random(setting: Setting) -> Source:
-    from orexis.agents.scripted import RandomAgent
-    from orexis.rewards.extrinsic import Extrinsic
-
-    return Source(RandomAgent(setting.task.spec, setting.config.rollout_length), Extrinsic())
-
-
-def _near_optimal(setting: Setting) -> Source:
-    from orexis.agents.scripted import NearOptimalABC
-    from orexis.rewards.extrinsic import Extrinsic
-    from orexis.tasks.abc import RandomABC
-
-    if not isinstance(setting.task, RandomABC):
-        raise UsageError("near-optimal is known for random-abc with normal actions only")
-    return Source(NearOptimalABC(setting.task.spec, setting.config.rollout_length), Extrinsic())
-
-
-SOURCES: dict[str, Callable[[Setting], Source]] = {
-    "extrinsic-ep": _extrinsic_ep,
-    "q-extrinsic": _q_extrinsic,
-    "extrinsic-life": _extrinsic_life,
-    "count": _count,
-    "icm": _icm,
-    "teacher": _teacher,
-    "random": _random,
-    "near-optimal": _near_optimal,
-}
-"""The sources that need no training, by the name one types."""
+    def __post_init__(self) -> None:
+        check_scales(self.bonus.scales)
 
 
 def check_source_name(name: str) -> None:
@@ -164,16 +90,51 @@ def find_artefact(name: str) -> Artefact:
         raise UsageError(f"{error}; has the run saved a checkpoint yet?") from error
 
 
+def is_learned(name: str) -> bool:
+    """Returns whether `name` is that of a learned reward: a shipped one, a path, a folder, or `learned` itself."""
+    if name in SOURCES:
+        return False
+    return name == LEARNED or os.path.basename(name) != name or name in shipped_names() or os.path.isdir(name)
+
+
 def make_source(name: str, setting: Setting) -> Source:
-    """Returns the source called `name`: one of `SOURCES`, a shipped reward, a run folder or a reward folder."""
-    return SOURCES[name](setting) if name in SOURCES else _learned(name, setting)
+    """Returns the source called `name`: one of `SOURCES`, a shipped reward, a run folder or a reward folder.
+
+    Raises UsageError where the task cannot have it.
+    """
+    pair = SOURCES.get(name, Pair(LEARNED))
+    artefact = None if name in SOURCES else setting.artefacts.get(name) or find_artefact(name)
+    spec, network = setting.task.spec, None
+    if artefact is not None:
+        _check_fit(name, artefact, setting)
+        spec, network = dataclasses.replace(spec, num_actions=artefact.spec.num_actions), artefact.network
+    entry = REWARDS[pair.reward]
+    inputs = RewardInputs(
+        task=setting.task,
+        spec=spec,
+        scale=setting.bonus.scales.get(pair.reward, entry.scale or 0.0),
+        curiosity=setting.bonus.curiosity,
+        lifetime_discount=setting.lifetime_discount,
+        network=network,
+    )
+    try:
+        agent = AGENTS[pair.agent or setting.agent].factory(setting.task, setting.config)
+        reward = entry.factory(inputs)
+    except ValueError as error:
+        raise UsageError(f"{name} cannot be used on {setting.task_name}: {error}") from error
+    return Source(name, agent, reward, _first_params(reward) if artefact is None else artefact.params, artefact)
 
 
-def _learned(name: str, setting: Setting) -> Source:
-    """Returns the learned reward in the folder `name`. Raises UsageError where it does not fit the task."""
-    from orexis.rewards.learned import LearnedReward
+def _first_params(reward: "RewardSource") -> "PyTree":
+    """Returns the parameters of a reward source that was not trained: the same every time."""
+    import jax
 
-    artefact, spec = find_artefact(name), setting.task.spec
+    return reward.init(jax.random.key(0))
+
+
+def _check_fit(name: str, artefact: Artefact, setting: Setting) -> None:
+    """Raises UsageError where the learned reward called `name` does not fit the task."""
+    spec = setting.task.spec
     if artefact.spec.observation_shape != spec.observation_shape:
         raise UsageError(
             f"the reward {name} was learned on observations of shape {artefact.spec.observation_shape}, "
@@ -194,5 +155,3 @@ def _learned(name: str, setting: Setting) -> Source:
             f"the reward {name} sees from the agent in plane {artefact.spec.agent_plane}, "
             f"the task has it in {spec.agent_plane}"
         )
-    reward = LearnedReward(dataclasses.replace(spec, num_actions=artefact.spec.num_actions), artefact.network)
-    return Source(setting.learner(), reward, artefact.params)

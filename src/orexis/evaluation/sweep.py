@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import itertools
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,10 @@ from orexis.errors import UsageError
 from orexis.evaluation.evaluate import Plan, evaluate_source
 from orexis.evaluation.scores import mean_and_interval
 from orexis.evaluation.sources import Setting
+from orexis.rewards.registry import REWARDS
 
-GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
-    "extrinsic-ep": {"learning_rate": (0.01, 0.03, 0.1, 0.3), "entropy_cost": (0.01, 0.05)},
-    "count": {"count_scale": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
-    "icm": {"icm_scale": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
-    "teacher": {"teacher_scale": (0.03, 0.05, 0.1, 0.2, 0.3, 0.5)},
-}
-"""What is swept for each source: fields of `AgentConfig` or of `BonusConfig`."""
+GRIDS: dict[str, Mapping[str, tuple[float, ...]]] = {name: entry.grid for name, entry in REWARDS.items() if entry.grid}
+"""What is swept for each source: fields of `AgentConfig`, or its own `NAME_scale`."""
 
 HEADINGS = ("mean", "low", "high", "last_ten")
 
@@ -48,14 +45,14 @@ def grid_of(source: str) -> list[dict[str, float]]:
 
 
 def with_coefficients(setting: Setting, coefficients: dict[str, float]) -> Setting:
-    """Returns `setting` with the coefficients put where they belong: the agent's settings or the bonuses'."""
+    """Returns `setting` with the coefficients put where they belong: the agent's settings or the rewards' scales."""
     of_agent = {field.name for field in dataclasses.fields(setting.config)}
     agent: dict[str, Any] = {name: value for name, value in coefficients.items() if name in of_agent}
-    bonus: dict[str, Any] = {name: value for name, value in coefficients.items() if name not in of_agent}
+    scales = {name.removesuffix("_scale"): value for name, value in coefficients.items() if name not in of_agent}
     return dataclasses.replace(
         setting,
         config=dataclasses.replace(setting.config, **agent),
-        bonus=dataclasses.replace(setting.bonus, **bonus),
+        bonus=dataclasses.replace(setting.bonus, scales={**setting.bonus.scales, **scales}),
     )
 
 

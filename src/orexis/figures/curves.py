@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.textpath import TextPath
 
+from orexis.colors import BLACK, GREY
 from orexis.evaluation.table import SourceTable
-from orexis.figures.palette import BLACK, GREY, LEARNED, display_names, paper_style, style_of
+from orexis.figures.palette import LEARNED, display_names, paper_style, style_of
 from orexis.statistics import bootstrap_interval
 
 COLUMN_WIDTH = 3.5  # inches

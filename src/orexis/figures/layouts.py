@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 
-from orexis.figures.palette import BLUE, ORANGE, SKY, VERMILLION, YELLOW, paper_style
+from orexis.colors import BLUE, ORANGE, SKY, VERMILLION, YELLOW
+from orexis.figures.palette import paper_style
 
 FLOOR, GRID, WALL, INK = "#FFFFFF", "#DDDDDD", "#4A4A4A", "#222222"
 BOXES = {"A": SKY, "B": VERMILLION, "C": YELLOW}

@@ -1,7 +1,6 @@
 """What colour and which name a source has, the same in every figure, and the style of the figures.
 
-The colours are those of Okabe and Ito, which people with any common colour blindness can tell
-apart; brown and grey, which their set lacks, differ from the rest by lightness.
+Both come from the registries of rewards and agents; the colours are those of `orexis.colors`.
 """
 
 import contextlib
@@ -12,9 +11,11 @@ from typing import Any
 
 import matplotlib
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-BROWN, GREY, PALE = "#7A4A1E", "#8A8A8A", "#DDDDDD"
+from orexis.agents.registry import AGENTS
+from orexis.colors import PALE, SKY, VERMILLION, YELLOW
+from orexis.evaluation.sources import SOURCES, Pair, is_learned
+from orexis.rewards.registry import LEARNED as LEARNED_REWARD
+from orexis.rewards.registry import REWARDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,18 +27,20 @@ class SourceStyle:
     dashes: str | tuple[float, tuple[float, ...]] = "-"  # Matplotlib's linestyle
 
 
-LEARNED = SourceStyle("learned reward", BLUE)
+def _style(pair: Pair) -> SourceStyle:
+    """Returns how a pair looks: like its reward, or like its agent where that is not the one that learns elsewhere."""
+    reward = REWARDS[pair.reward]
+    if pair.agent is None:
+        return SourceStyle(reward.label, reward.color)
+    agent = AGENTS[pair.agent]
+    name = f"{agent.label}, {reward.label}" if agent.learns else agent.label
+    return SourceStyle(name, agent.color, agent.dashes)
 
-STYLES: dict[str, SourceStyle] = {
-    "extrinsic-ep": SourceStyle("extrinsic (episode)", ORANGE),
-    "extrinsic-life": SourceStyle("extrinsic (lifetime)", BROWN),
-    "near-optimal": SourceStyle("near-optimal", BLACK, (0, (4, 1.6))),
-    "count": SourceStyle("count bonus", GREEN),
-    "icm": SourceStyle("ICM", PURPLE),
-    "teacher": SourceStyle("teacher", SKY),
-    "random": SourceStyle("random", GREY),
-}
-"""The sources that have a name of their own; everything else is a folder with a learned reward."""
+
+LEARNED = _style(Pair(LEARNED_REWARD))
+
+STYLES: dict[str, SourceStyle] = {name: _style(pair) for name, pair in SOURCES.items()}
+"""The sources that have a name of their own; everything else must be a learned reward."""
 
 ENDING_COLORS: dict[str, str] = {"A": SKY, "B": VERMILLION, "C": YELLOW, "nowhere": PALE}
 """Of the ways in which an episode of ABC World can end."""
@@ -72,17 +75,24 @@ _RC: dict[Any, Any] = {
 
 
 def style_of(source: str) -> SourceStyle:
-    """Returns how the source called `source` (as typed) looks; a path is a learned reward."""
-    return STYLES.get(source, LEARNED)
+    """Returns how the source called `source` (as typed) looks; a path is a learned reward.
+
+    Raises ValueError for a name that is neither registered nor a learned reward's.
+    """
+    if source in STYLES:
+        return STYLES[source]
+    if not is_learned(source):
+        raise ValueError(f"{source!r} is no source that has a colour: it is not registered, and no learned reward")
+    return LEARNED
 
 
 def display_names(sources: Sequence[str]) -> list[str]:
     """Returns what to call each source in one figure: learned rewards by their folder if there are several."""
-    num_learned = len(set(sources) - set(STYLES))
-    return [
-        f"{LEARNED.name} ({_folder(source)})" if num_learned > 1 and source not in STYLES else style_of(source).name
-        for source in sources
-    ]
+    names = {source: style_of(source).name for source in sources}
+    learned = [source for source in names if source not in STYLES]
+    if len(learned) > 1:
+        names |= {source: f"{LEARNED.name} ({_folder(source)})" for source in learned}
+    return [names[source] for source in sources]
 
 
 @contextlib.contextmanager

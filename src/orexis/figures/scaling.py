@@ -4,8 +4,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, ScalarFormatter
 
+from orexis.colors import GREY
 from orexis.figures.curves import COLUMN_WIDTH
-from orexis.figures.palette import GREY, LEARNED, paper_style
+from orexis.figures.palette import LEARNED, paper_style
 
 HEADINGS = {
     "lifetimes": "lifetimes L",

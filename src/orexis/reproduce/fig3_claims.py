@@ -7,10 +7,8 @@ import numpy as np
 
 from orexis.evaluation.table import SourceTable
 from orexis.reproduce.claims import Claim, Comparison, measure, measure_share
+from orexis.rewards.registry import LEARNED
 from orexis.tasks.abc import NonstationaryABC
-
-LEARNED = "learned"
-"""The key of the learned reward's table, whatever it is called on the command line."""
 
 Tables: TypeAlias = Mapping[str, SourceTable]
 BASELINES = ("extrinsic-ep", "extrinsic-life", "count")

@@ -1,0 +1,178 @@
+"""What every figure of the paper shares: the request, the budgets, the rewards, the page and the files beside it."""
+
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from orexis.config import RunConfig
+from orexis.errors import OK, UsageError
+from orexis.evaluation.sources import find_artefact
+from orexis.figures.palette import paper_style
+from orexis.platform import versions
+from orexis.presets import preset, training_episodes
+from orexis.reproduce.claims import Claim, claims_table
+from orexis.storage.artefact import Artefact
+from orexis.storage.files import write_json
+from orexis.training.train import train
+from orexis.zoo.registry import shipped_names
+
+SEED = 0  # of the reports; sweeps use others
+PIXELS_PER_INCH = 220
+
+TITLES = {
+    "empty-rooms": "Empty Rooms",
+    "random-abc": "Random ABC",
+    "key-box": "Key-Box",
+    "nonstationary-abc": "Non-stationary ABC",
+}
+"""The paper's domains, as it calls them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskBudget:
+    """What one task may cost."""
+
+    updates: int  # of the reward, where there is none yet
+    lifetimes: int  # fresh ones, for each source
+    episodes: int | None = None  # of a lifetime, if shortened
+
+
+BUDGETS: dict[str, dict[str, TaskBudget]] = {
+    "smoke": {
+        "empty-rooms": TaskBudget(2, 4, episodes=4),
+        "random-abc": TaskBudget(2, 8),
+        "key-box": TaskBudget(2, 4, episodes=4),
+        "nonstationary-abc": TaskBudget(2, 8, episodes=20),
+    },
+    "small": {
+        "empty-rooms": TaskBudget(5_000, 32),
+        "random-abc": TaskBudget(13_500, 256),
+        "key-box": TaskBudget(5_000, 16),
+        "nonstationary-abc": TaskBudget(7_000, 32),
+    },
+    "paper": {task: TaskBudget(200_000, 256 if task != "key-box" else 30) for task in TITLES},
+}
+"""The paper evaluates on 30 seeds; its training budget is 2·10^5 updates of 64 lifetimes."""
+
+SMOKE_LIFETIMES = 4  # in parallel, while training for smoke
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    budget: str
+    out: Path
+    tasks: tuple[str, ...]
+    rewards: dict[str, str]  # by task: a reward that is there already
+    train: bool
+    cache: Path | None
+    command: tuple[str, ...]
+
+
+def find_reward(request: Request, task: str, folder: Path) -> str | None:
+    """Returns the learned reward to evaluate: named, shipped, of an earlier run here, or trained now; else None."""
+    if task in request.rewards:
+        if find_artefact(request.rewards[task]).task != task:
+            raise UsageError(f"the reward {request.rewards[task]} was not learned on {task}")
+        return request.rewards[task]
+    if task in shipped_names() and request.budget != "paper":
+        return task
+    if not request.train:
+        return None
+    run_dir = folder / "runs" / task
+    meta = preset(task)
+    if request.budget == "smoke":
+        meta = dataclasses.replace(meta, lifetimes=SMOKE_LIFETIMES)
+    updates, episodes = BUDGETS[request.budget][task].updates, training_episodes(task)
+    config = RunConfig(task=task, seed=SEED, updates=updates, meta=meta, episodes=episodes)
+    code = train(run_dir, config, resume=True)  # a finished run ends at once
+    if code != OK:
+        raise SystemExit(code)  # a signal; the same command goes on from here
+    return str(run_dir)
+
+
+def judge(budget: str, claim: Claim) -> Claim:
+    """Returns the claim, undecided if the budget was smoke: its rewards have learned nothing, its lives are short."""
+    if budget != "smoke" or claim.missing:
+        return claim
+    return dataclasses.replace(claim, missing="a smoke run decides nothing")
+
+
+def reward_facts(artefact: Artefact | None) -> dict[str, Any]:
+    """Returns what identifies the learned reward: no path, which would mean nothing elsewhere."""
+    if artefact is None:
+        return {"reward": None}
+    record = artefact.record
+    updates = record.get("training", {}).get("updates", "?")
+    return {"reward": f"{updates} updates, sha256 {record['sha256'][:12]}", "sha256": record["sha256"]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """What a figure found."""
+
+    name: str  # of the figure, and of its folder and files
+    heading: str  # of its page
+    notes: tuple[str, ...]  # how the figure is to be read, a line each
+    figure: Figure
+    tasks: dict[str, dict[str, Any]]  # what was measured, by task, see `compose_page`
+    claims: list[Claim]
+    seconds: float
+
+
+def write_results(request: Request, results: Results) -> int:
+    """Writes figure, claims and page into `request.out`/NAME, prints the claims and returns OK."""
+    folder = request.out / results.name
+    with paper_style():
+        results.figure.savefig(folder / f"{results.name}.png", dpi=PIXELS_PER_INCH)
+        results.figure.savefig(folder / f"{results.name}.svg", metadata={"Date": None})
+    document = {
+        "command": shlex.join(request.command),
+        "budget": request.budget,
+        "seed": SEED,
+        "seconds": round(results.seconds, 1),
+        "versions": versions(),
+        "tasks": results.tasks,
+        "claims": [claim.as_json() for claim in results.claims],
+    }
+    write_json(folder / "claims.json", document)
+    (folder / "README.md").write_text(compose_page(results, document), encoding="utf-8")
+    print(claims_table(results.claims))
+    print(f"\nEverything is in {folder}")
+    return OK
+
+
+def compose_page(results: Results, document: dict[str, Any]) -> str:
+    """Returns the page beside the figure: how it was made, the scores and the claims."""
+    made_with = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
+    lines = [
+        f"# {results.heading}",
+        "",
+        f"![{results.name}]({results.name}.png)",
+        "",
+        f"    {document['command']}",
+        "",
+        f"Seed {document['seed']}, {document['seconds']:.0f} s ({made_with}).",
+        *results.notes,
+        "",
+    ]
+    for task, facts in document["tasks"].items():
+        lines += [
+            f"## {TITLES[task]}",
+            "",
+            f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes, {facts['seconds']:.0f} s; "
+            + (f"learned reward: {facts['reward']}." if facts["reward"] else "no learned reward."),
+            "",
+            "| source | mean return of an episode | 95 % interval |",
+            "|---|---|---|",
+            *(
+                f"| {name} | {score['mean']:.3f} | {score['ci95'][0]:.3f} to {score['ci95'][1]:.3f} |"
+                for name, score in facts["mean_episode_return"].items()
+            ),
+            "",
+        ]
+    return "\n".join([*lines, "## Claims", "", claims_table(results.claims), ""])

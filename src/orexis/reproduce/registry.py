@@ -1,0 +1,43 @@
+"""The figures that can be reproduced, by name: a new one takes a module of its own and one entry here.
+
+Needs no JAX: a figure's module is imported when it is run.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from orexis.presets import PAPER_TASKS
+
+if TYPE_CHECKING:
+    from orexis.reproduce.base import Request
+
+ALL = "all"
+"""What one types for every figure."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperFigure:
+    """One figure of the paper."""
+
+    name: str  # as typed
+    summary: str  # one line of the help
+    run: Callable[["Request"], int]  # writes everything into `Request.out`/NAME, returns the exit code
+    tasks: tuple[str, ...] = PAPER_TASKS  # those it has panels for
+
+
+def _fig3(request: "Request") -> int:
+    from orexis.reproduce.fig3 import reproduce
+
+    return reproduce(request)
+
+
+_ENTRIES = (PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),)
+
+FIGURES: dict[str, PaperFigure] = {entry.name: entry for entry in _ENTRIES}
+"""Every figure by the name one types."""
+
+
+def figures_of(name: str) -> list[PaperFigure]:
+    """Returns the figure called `name`, or all of them."""
+    return list(FIGURES.values()) if name == ALL else [FIGURES[name]]
