@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
+from orexis.api import file_name
 from orexis.commands.checks import (
-    file_name,
     replace,
     require_episodes,
     require_folder_place,
