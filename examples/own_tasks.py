@@ -1,4 +1,4 @@
-"""Tasks that none of the recipes was tuned for: what the defaults do on them is in results/own-tasks.
+"""Tasks that are none of the paper's: what the defaults do on them is in results/own-tasks.
 
     orexis train examples.own_tasks:TMaze --updates 1500
     orexis evaluate runs/... extrinsic-ep random --task examples.own_tasks:TMaze
@@ -9,9 +9,10 @@
 | `rich_t_maze` | the same | it pays 10 |
 | `Vigil` | which corner pays | episodes of 100 steps, paid for where they end |
 | `catch` | nothing | gymnax, an image: the ball is seen, its use is not |
+| `breakout` | nothing | gymnax, four planes that are not one-hot |
 | `windy_cart_pole` | how hard a push is | gymnax, a vector: no plane is one-hot, episodes of up to 200 steps |
 
-The last two need gymnax: pip install 'orexis[gymnax]'.
+The last three need gymnax: pip install 'orexis[gymnax]'.
 """
 
 import dataclasses

@@ -311,3 +311,23 @@ def test_the_short_options_spell_the_tiny_run_of_these_tests():
 def test_tasks_are_listed(capsys):
     assert main(["tasks"]) == OK
     assert "random-abc" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "field", "value"),
+    [
+        (["--outer.advantage-trace", "0.7"], "outer.gae_lambda", 0.7),
+        (["--outer.advantage-trace=0.7"], "outer.gae_lambda", 0.7),
+        (["--outer.entropy-cost.start", "0.3"], "outer.entropy_cost.init_value", 0.3),
+        (["--outer.entropy-cost.end", "0.3"], "outer.entropy_cost.end_value", 0.3),
+        (["--outer.reward-learning-rate.updates", "7"], "outer.reward_learning_rate.transition_steps", 7),
+        (["--outer.reward-learning-rate.begin", "7"], "outer.reward_learning_rate.transition_begin", 7),
+    ],
+)
+def test_options_of_earlier_versions_are_still_taken(old: list[str], field: str, value: float):
+    from orexis.cli import _parse
+
+    meta = _parse(["train", "random-abc", *old]).config().meta
+    for name in field.split("."):
+        meta = getattr(meta, name)
+    assert meta == value

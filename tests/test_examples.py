@@ -38,7 +38,7 @@ def test_the_task_of_the_example_keeps_the_contract_and_fits_on_a_page():
 
 
 @pytest.mark.parametrize("name", ["TMaze", "rich_t_maze", "Vigil"])
-def test_tasks_that_no_recipe_was_tuned_for_keep_the_contract(name):
+def test_the_tasks_that_are_none_of_the_papers_keep_the_contract(name):
     check_task(getattr(load("own_tasks"), name)(), num_steps=30)
 
 
@@ -85,7 +85,7 @@ def test_a_vigil_pays_only_at_its_end_and_only_in_the_right_corner():
 
 
 @pytest.mark.slow
-def test_the_defaults_learn_a_t_maze_that_nobody_tuned_for():
+def test_the_defaults_learn_a_t_maze_and_beat_extrinsic_ep():
     task, name = load("own_tasks").TMaze(), "examples.own_tasks:TMaze"
     config = preset(name)
     assert config == ANY_TASK

@@ -279,6 +279,7 @@ class RunConfig:
     deterministic: bool = _new(False)  # on any devices the same bits
     recipe: Literal["tuned", "paper"] = _new("tuned")  # whose settings `meta` began with
     episodes: int | None = _new(None)  # of a lifetime, if other than the task's own
+    task_options: tuple[str, ...] = _new(())  # NAME=VALUE of the task's own options, values as JSON
     validate_every: int | None = _new(None)  # updates; None: the averaged reward is not validated, no `best/`
     validation_lifetimes: int = _new(32)
     stop_on_collapse: bool = _new(False)  # end the run when its validation has fallen clearly below its best

@@ -62,7 +62,9 @@ def test_rows_average_seeds_and_say_which_failed(tmp_path: Path):
     assert "seed 1: nothing was finite" in rows[1].failed
 
     page = write_recipe_sweep(tmp_path / "out", plan, rows, ["orexis", "sweep", "recipe"]).read_text()
-    assert "| the whole recipe | 0.400 | 0.300 to 0.500 | 0.400 | 0.200, 0.600 |" in page
+    assert "| the whole recipe | 0.400 | 0.300 to 0.500 | 0.400 |  | 0.200, 0.600 |" in page
+    assert rows[1].gain_over(rows[0]) == pytest.approx((-0.2, -0.2, -0.2))  # 0.1 and 0.3 against 0.3 and 0.5
+    assert "-0.200 (-0.200 to -0.200)" in page
     assert "seed 1: nothing was finite" in page
     assert (tmp_path / "out" / "random-abc-recipe.csv").read_text().count("\n") == len(rows) + 1
 

@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -165,3 +167,23 @@ def test_the_sketch_shows_who_holds_the_key(walk):
     assert TASK.sketch(PARAMS, LAYOUT)[0, :4].tolist() == ["@", "A", "K", "B"]
     state = walk(RIGHT, RIGHT)[-1][0]
     assert TASK.sketch(PARAMS, state)[0, :4].tolist() == [".", "A", "&", "B"]
+
+
+def test_a_smaller_room_lies_in_the_middle_and_looks_like_the_large_one():
+    task, whole = KeyBox(room=5), KeyBox()
+    assert task.spec.observation_shape == whole.spec.observation_shape == (9, 9, 5)
+    keys = jax.random.split(jax.random.key(0), 200)
+    states = jax.vmap(lambda key: task.reset(key, task.sample(key), jnp.int32(0)))(keys)
+    places = np.concatenate([np.asarray(x).reshape(-1, 2) for x in (states.position, states.key, states.boxes)])
+    assert (places.min(), places.max()) == (2, 6)
+    corner = dataclasses.replace(jax.tree.map(lambda x: x[0], states), position=jnp.array([2, 2]))
+    for action in (0, 2):  # up and left are walls that nobody sees
+        following, _, _ = task.step(KEY, task.sample(KEY), corner, jnp.int32(action))
+        np.testing.assert_array_equal(following.position, [2, 2])
+    assert 0.39 < task.optimum() < whole.optimum()
+
+
+@pytest.mark.parametrize("options", [{"room": 4}, {"room": 11}, {"room": 1}, {"room": 3, "drawing": "..#\n...\n..."}])
+def test_a_room_that_cannot_be_is_refused(options: dict):
+    with pytest.raises(ValueError, match="room"):
+        KeyBox(**options)

@@ -243,3 +243,14 @@ def test_a_task_that_does_not_take_episodes_is_refused(name: str):
 def make_stubborn(episodes: int) -> Stubborn:
     del episodes
     return Stubborn()
+
+
+def test_a_task_is_trained_with_options_of_its_own():
+    config = dataclasses.replace(TINY, task="key-box", task_options=("room=5", "time_limit=30"), episodes=7)
+    task = setup.make_run_task(config)
+    assert (task.room, task.spec.time_limit, task.spec.episodes_per_lifetime) == (5, 30, 7)
+    with pytest.raises(UsageError, match="key-box cannot be made with --task-options"):
+        setup.make_run_task(dataclasses.replace(TINY, task="key-box", task_options=("doors=2",)))
+    for text in ("room", "=5", "a b=1"):
+        with pytest.raises(UsageError, match="--task-options takes NAME=VALUE"):
+            setup.make_run_task(dataclasses.replace(TINY, task="key-box", task_options=(text,)))

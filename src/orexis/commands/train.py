@@ -30,6 +30,8 @@ class Train:
     """Updates between two checkpoints."""
     episodes: int | None = None
     """Of a lifetime while training; default the recipe's, or else the task's own."""
+    task_options: tuple[str, ...] = ()
+    """NAME=VALUE of the task's own options, for example room=5 of key-box: what it is trained on, not evaluated on."""
     begin_with: str | None = None
     """Start from a learner that was trained before: a run, its learner folder, or (eta alone) a reward."""
     validate_every: int = VALIDATE_EVERY
@@ -112,6 +114,7 @@ class Train:
                 deterministic=self.deterministic,
                 recipe=self.recipe,
                 episodes=self.episodes,
+                task_options=self.task_options,
                 begin_with=self.begin_with,
                 validate_every=self.validate_every or None,
                 validation_lifetimes=self.validation_lifetimes,

@@ -23,6 +23,7 @@ from orexis.statistics import bootstrap_interval
 
 FULL = "the whole recipe"
 PAPERS = "the paper's recipe instead"
+FIGURES = ("mean", "low", "high", "last_ten", "gain", "gain_low", "gain_high")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,11 +132,20 @@ class RecipeRow:
     low: float  # of the 95 % interval of the mean over seeds and lifetimes
     high: float
     last_ten: float
+    returns: tuple[float, ...]  # of each lifetime, averaged over training seeds: for comparing row with row
     failed: tuple[str, ...] = ()  # training seeds that gave no reward, and why
 
     @property
     def mean(self) -> float:
         return float(np.mean(self.means)) if self.means else float("nan")
+
+    def gain_over(self, other: "RecipeRow") -> tuple[float, float, float]:
+        """Returns the mean difference to another row and its 95 % interval, lifetime by lifetime."""
+        if not self.returns or not other.returns:
+            return (float("nan"),) * 3
+        differences = np.subtract(self.returns, other.returns)
+        low, high = bootstrap_interval(differences)
+        return float(differences.mean()), float(low), float(high)
 
 
 def judge(variant: Variant, tables: Sequence[SourceTable], failed: Sequence[str]) -> RecipeRow:
@@ -144,12 +154,18 @@ def judge(variant: Variant, tables: Sequence[SourceTable], failed: Sequence[str]
     The interval resamples lifetimes within each seed's table; the seeds' own spread is in `means`.
     """
     if not tables:
-        return RecipeRow(variant, (), float("nan"), float("nan"), float("nan"), tuple(failed))
+        return RecipeRow(variant, (), float("nan"), float("nan"), float("nan"), (), tuple(failed))
     returns = np.stack([table.extrinsic.mean(axis=1, dtype=np.float64) for table in tables])
     low, high = bootstrap_interval(returns.mean(axis=0))
     last = np.mean([table.extrinsic[:, -10:].mean() for table in tables])
     return RecipeRow(
-        variant, tuple(float(x) for x in returns.mean(axis=1)), float(low), float(high), float(last), tuple(failed)
+        variant=variant,
+        means=tuple(float(x) for x in returns.mean(axis=1)),
+        low=float(low),
+        high=float(high),
+        last_ten=float(last),
+        returns=tuple(float(x) for x in returns.mean(axis=0)),
+        failed=tuple(failed),
     )
 
 
@@ -179,28 +195,31 @@ def write_recipe_sweep(out: Path, plan: RecipePlan, rows: list[RecipeRow], comma
     stem = f"{plan.task}-recipe"
     with (out / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["variant", "options", "mean", "low", "high", "last_ten", *(f"seed_{s}" for s in plan.seeds)])
+        writer.writerow(["variant", "options", *FIGURES, *(f"seed_{s}" for s in plan.seeds)])
         for row in rows:
-            figures = (row.mean, row.low, row.high, row.last_ten, *row.means)
+            figures = (row.mean, row.low, row.high, row.last_ten, *row.gain_over(rows[0]), *row.means)
             writer.writerow([row.variant.name, shlex.join(row.variant.options), *(f"{x:.4f}" for x in figures)])
     lines = [
         f"# What makes the recipe of {plan.task} work",
         "",
         f"Each ingredient left out in turn, {plan.updates} updates, training seeds "
         f"{', '.join(map(str, plan.seeds))}; mean extrinsic return of an episode on lifetimes that nothing was chosen "
-        "on. The interval resamples lifetimes; the seeds' own means stand beside it.",
+        "on. Intervals resample lifetimes; the difference to the whole recipe is taken lifetime by lifetime. The "
+        "seeds' own means stand beside it.",
         "",
         "    " + shlex.join(command),
         "",
-        "| variant | mean | 95 % interval | last ten | each training seed | options |",
-        "|---|---|---|---|---|---|",
+        "| variant | mean | 95 % interval | last ten | more than the whole recipe | each training seed | options |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         seeds = ", ".join(f"{x:.3f}" for x in row.means) + "".join(f"; {why}" for why in row.failed)
         options = f"`{shlex.join(row.variant.options)}`" if row.variant.options else ""
+        gain, low, high = row.gain_over(rows[0])
+        compared = "" if row is rows[0] else f"{gain:+.3f} ({low:+.3f} to {high:+.3f})"
         lines.append(
             f"| {row.variant.name} | {row.mean:.3f} | {row.low:.3f} to {row.high:.3f} | {row.last_ten:.3f} "
-            f"| {seeds} | {options} |"
+            f"| {compared} | {seeds} | {options} |"
         )
     page = out / f"{stem}.md"
     page.write_text("\n".join([*lines, ""]), encoding="utf-8")

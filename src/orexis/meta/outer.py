@@ -10,7 +10,6 @@ rewards of the rollouts they acted in, R_1..R_N, and by V_phi after that.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -88,7 +87,7 @@ def unroll_window(
     those of the recorded steps, if the loss asks for all actions.
     """
     task, reward = parts.task, parts.reward
-    agent: Any = parts.window_agent  # its state is its own: dense, or factored and growing
+    agent = parts.window_agent
     carried = jax.lax.stop_gradient((agent.begin_window(lifetime.agent), lifetime.reward_state))
 
     def live_one_update(carry, source):

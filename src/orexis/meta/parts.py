@@ -15,6 +15,7 @@ from typing import Literal
 import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.agents.window import WindowAgent
 from orexis.config import MetaConfig
 from orexis.meta.factored import FactoredActorCritic
 from orexis.meta.privilege import Privilege
@@ -34,7 +35,7 @@ class Parts:
 
     task: Task
     agent: ActorCritic  # as it is born and carried from window to window
-    window_agent: ActorCritic | FactoredActorCritic  # as it learns inside one
+    window_agent: WindowAgent  # as it learns inside one
     reward: LearnedReward
     value: LifetimeValue
     table: Table | None = None

@@ -16,6 +16,16 @@ from orexis.types import record
 
 KEY_BOX_MAP = "\n".join(9 * ["........."])
 
+
+@functools.lru_cache(maxsize=16)
+def room_map(size: int, room: int) -> str:
+    """Returns the drawing of a map of `size` × `size` cells of which the middle `room` × `room` are free."""
+    if not 3 <= room <= size or (size - room) % 2:
+        raise ValueError(f"a room in the middle of {size} cells has {size}, {size - 2}, ... of them, not {room}")
+    wall, border = size * "#", (size - room) // 2 * "#"
+    return "\n".join([wall] * len(border) + [border + room * "." + border] * room + [wall] * len(border))
+
+
 THINGS = ("agent", "key", "A", "B", "C")
 
 
@@ -47,12 +57,15 @@ class KeyBox:
     time_limit: int = 100
     episodes: int = 5000
     drawing: str = KEY_BOX_MAP
+    room: int | None = None  # if smaller than the map: only so many cells in its middle, and the walls are not shown
     outcomes = ("A", "B", "C")
     observation_bounds = (0.0, 1.0)
     moves = ALL_MOVES  # what `step` understands; `spec` offers the first four
 
     def __post_init__(self) -> None:
         check_ranges(self.low, self.high)
+        if self.room is not None and (parse_walls(self.drawing).any() or len(set(parse_walls(self.drawing).shape)) > 1):
+            raise ValueError("a smaller room needs a square map without walls")
         cells = self._cells
         if len(cells) < len(THINGS):
             raise ValueError(f"the map needs {len(THINGS)} free cells or more, it has {len(cells)}")
@@ -61,13 +74,23 @@ class KeyBox:
 
     @property
     def walls(self) -> np.ndarray:
-        return parse_walls(self.drawing)
+        return parse_walls(self._drawing)
+
+    @property
+    def _drawing(self) -> str:
+        if self.room is None:
+            return self.drawing
+        return room_map(parse_walls(self.drawing).shape[0], self.room)
+
+    @property
+    def _shows_walls(self) -> bool:
+        return bool(self.walls.any()) and self.room is None
 
     @property
     def spec(self) -> TaskSpec:
         return TaskSpec(
             num_actions=len(MOVES),
-            observation_shape=(*self.walls.shape, len(THINGS) + int(self.walls.any())),
+            observation_shape=(*self.walls.shape, len(THINGS) + int(self._shows_walls)),
             time_limit=self.time_limit,
             episodes_per_lifetime=self.episodes,
             agent_plane=0,
@@ -116,7 +139,7 @@ class KeyBox:
         shape = self.walls.shape
         places = [state.position, state.key, *(state.boxes[i] for i in range(3))]
         planes = [plane(shape, place) for place in places]
-        if self.walls.any():
+        if self._shows_walls:
             planes.append(jnp.asarray(self.walls, planes[0].dtype))
         return jnp.stack(planes, axis=-1)
 
@@ -146,7 +169,7 @@ class KeyBox:
         default; else a mean over drawn layouts, see `optima.chances_of_reach`.
         """
         total = 0.0
-        for size, chance in enumerate(_chances(self.drawing, self.time_limit, moves.tobytes())):
+        for size, chance in enumerate(_chances(self._drawing, self.time_limit, moves.tobytes())):
             subsets = list(itertools.combinations(range(3), size))  # the names are dealt at random: equally likely
             for reach in subsets:
                 worth = expected_best([self.low[i] for i in reach], [self.high[i] for i in reach])

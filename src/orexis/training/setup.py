@@ -1,6 +1,8 @@
 """From a run's config to its engine: the task, checked; the devices that can share the lifetimes; room in memory."""
 
+import json
 import os
+from typing import Any
 
 import jax
 
@@ -28,17 +30,34 @@ def make_engine(config: RunConfig) -> Engine:
 
 
 def make_run_task(config: RunConfig) -> Task:
-    """Returns the task of a run, its lifetimes as long as the run asks. Raises ValueError or TypeError as it does."""
-    if config.episodes is None:
+    """Returns the task of a run with the options that the run asks for. Raises ValueError or TypeError as it does."""
+    options = dict(parse_option(text) for text in config.task_options)
+    if config.episodes is not None:
+        options["episodes"] = config.episodes
+    if not options:
         return make_task(config.task)
     try:
-        task = make_task(config.task, episodes=config.episodes)
+        task = make_task(config.task, **options)
     except TypeError as error:
-        raise UsageError(f"{config.task} cannot be made with --episodes: {error}") from error
+        names = " and ".join(
+            ["--episodes"] * (config.episodes is not None) + ["--task-options"] * bool(config.task_options)
+        )
+        raise UsageError(f"{config.task} cannot be made with {names}: {error}") from error
     told = task.spec.episodes_per_lifetime
-    if told != config.episodes:
+    if told != options.get("episodes", told):
         raise UsageError(f"{config.task} was asked for lifetimes of {config.episodes} episodes and has {told}")
     return task
+
+
+def parse_option(text: str) -> tuple[str, Any]:
+    """Returns the name and the value that NAME=VALUE says; a value that is not JSON is a text. Raises UsageError."""
+    name, separator, value = text.partition("=")
+    if not separator or not name.isidentifier():
+        raise UsageError(f"--task-options takes NAME=VALUE, not {text!r}")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
 
 
 def usable_devices(num_lifetimes: int, deterministic: bool = False, num_processes: int = 1) -> list[jax.Device]:
