@@ -30,6 +30,7 @@ LINES = (
     ("bench",),
     ("tools",),
     ("reproduce",),
+    ("api",),
     ("commands",),
     ("cli", "__main__"),
 )

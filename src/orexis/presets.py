@@ -125,6 +125,11 @@ PAPER: dict[str, MetaConfig] = {
 
 RECIPES = ("tuned", "paper")
 
+VALIDATE_EVERY = 500
+"""Updates between two validations of a run, unless it asks for others or, with None, for none."""
+EVALUATION_LIFETIMES = 256
+"""Fresh lifetimes of an evaluation that does not say how many."""
+
 _EPISODES = {"empty-rooms": 60, "key-box": 60}
 
 

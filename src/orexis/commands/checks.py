@@ -42,7 +42,3 @@ def require_folder_place(path: Path | None, option: str) -> None:
 def replace(config, **changes):
     """Returns `config` with the changes that are not None."""
     return dataclasses.replace(config, **{name: value for name, value in changes.items() if value is not None})
-
-
-def file_name(task: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in task)

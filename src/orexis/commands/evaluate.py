@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from orexis.agents.registry import LEARNERS
+from orexis.api import evaluate
 from orexis.commands.checks import (
     require_episodes,
     require_file_places,
     require_folder_place,
     require_task,
 )
-from orexis.errors import OK, UsageError, check_numbers
-from orexis.evaluation.sources import SOURCES, check_source_name
+from orexis.errors import OK
+from orexis.evaluation.sources import SOURCES
+from orexis.presets import EVALUATION_LIFETIMES
 
 if TYPE_CHECKING:
     AgentName = str
@@ -34,7 +36,7 @@ class Evaluate:
     ]
     task: str | None = None
     """Default: the task that the rewards were learned on."""
-    lifetimes: int = 256
+    lifetimes: int = EVALUATION_LIFETIMES
     seed: int = 0
     agent: AgentName = "actor-critic"
     """Who learns from what the sources pay."""
@@ -56,39 +58,34 @@ class Evaluate:
     """Live again, whatever the cache holds."""
 
     def run(self) -> int:
-        if not self.sources:
-            raise UsageError("name at least one source, for example extrinsic-ep")
         if self.task is not None:
             require_task(self.task)
-        if len(set(self.sources)) != len(self.sources):
-            raise UsageError("a source is named twice")
-        for source in self.sources:
-            check_source_name(source)
-        check_numbers(self.lifetimes, self.seed)
         require_episodes(self.episodes)
         require_file_places(self.json, self.csv, self.trace)
         require_folder_place(self.cache, "--cache")
-        from orexis.platform import prepare_jax
-
-        prepare_jax()
-        from orexis.evaluation.cache import default_folder
-        from orexis.evaluation.evaluate import Plan, evaluate_all, settle
+        result = evaluate(
+            self.sources,
+            self.task,
+            self.lifetimes,
+            self.seed,
+            agent=self.agent,
+            recipe=self.recipe,
+            episodes=self.episodes,
+            actions=self.actions,
+            traced=self.trace is not None,
+            cache=self.cache,
+            fresh=self.fresh,
+        )
         from orexis.evaluation.printing import print_summary
-        from orexis.evaluation.progress import progress_bars
-        from orexis.evaluation.scores import as_json, write_csv, write_trace
+        from orexis.evaluation.scores import write_csv, write_trace
         from orexis.storage.files import write_json
 
-        names = list(self.sources)
-        setting = settle(names, self.task, self.actions, self.agent, self.episodes, self.recipe)
-        cache = None if self.fresh else self.cache or default_folder()
-        with progress_bars(setting.task_name, self.lifetimes) as on_progress:
-            plan = Plan(self.lifetimes, self.seed, self.trace is not None, cache, on_progress)
-            tables, traces = evaluate_all(names, setting, plan)
+        tables = list(result.tables)
         if self.json is not None:
-            write_json(self.json, {**as_json(tables), "actions": self.actions, "agent": self.agent})
+            write_json(self.json, result.summary)
         if self.csv is not None:
             write_csv(self.csv, tables)
         if self.trace is not None:
-            write_trace(self.trace, traces)
+            write_trace(self.trace, result.traces)
         print_summary(tables)
         return OK

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from orexis.api import file_name
 from orexis.commands.checks import (
-    file_name,
     require_episodes,
     require_folder_place,
     require_task,

@@ -2,23 +2,17 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from tyro.conf import Positional
 
-from orexis.commands.checks import (
-    file_name,
-    replace,
-    require_task,
-)
+from orexis.api import default_run_dir
+from orexis.commands.checks import replace, require_task
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.errors import UsageError
 from orexis.platform import find_processes
-from orexis.presets import preset, training_episodes
+from orexis.presets import VALIDATE_EVERY, preset, training_episodes
 from orexis.training.folder import check_beginning
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +34,7 @@ class Train:
     """NAME=VALUE of the task's own options, for example room=5 of key-box: what it is trained on, not evaluated on."""
     begin_with: str | None = None
     """Start from a learner that was trained before: a run, its learner folder, or (eta alone) a reward."""
-    validate_every: int = 500
+    validate_every: int = VALIDATE_EVERY
     """Updates between two validations of the averaged reward; best/ holds the best of them. 0: none."""
     validation_lifetimes: int = RunConfig.validation_lifetimes
     stop_on_collapse: bool = RunConfig.stop_on_collapse
@@ -97,7 +91,7 @@ class Train:
         processes = find_processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout)
         from orexis.training.train import train
 
-        run_dir = self.run_dir or Path("runs") / f"{file_name(self.task)}-seed{self.seed}"
+        run_dir = self.run_dir or default_run_dir(self.task, self.seed)
         return train(run_dir, config, self.resume, self.devices, processes)
 
     def config(self) -> RunConfig:

@@ -18,7 +18,7 @@ from orexis.evaluation.lifetimes import Trace, evaluate_lifetimes
 from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source
 from orexis.evaluation.table import SourceTable
 from orexis.meta.engine import make_mesh
-from orexis.presets import bonus, preset
+from orexis.presets import EVALUATION_LIFETIMES, bonus, preset
 from orexis.storage.artefact import Artefact
 from orexis.tasks.actions import with_actions
 from orexis.tasks.registry import TASKS, make_task
@@ -56,7 +56,7 @@ def settle_task(
 class Plan:
     """How many lifetimes to live, which ones, and what to keep of them."""
 
-    num_lifetimes: int = 256
+    num_lifetimes: int = EVALUATION_LIFETIMES
     seed: int = 0
     traced: bool = False  # keep every step; such a run is not read from the cache
     cache: Path | None = None  # a folder of tables, see `orexis.evaluation.cache`
@@ -137,7 +137,7 @@ def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[S
 def evaluate(
     names: list[str],
     task_name: str | None = None,
-    num_lifetimes: int = 256,
+    num_lifetimes: int = EVALUATION_LIFETIMES,
     seed: int = 0,
     log: Callable[[str], None] = lambda message: None,
     actions: str = "normal",

@@ -41,6 +41,8 @@ PATIENCE = 10
 has to decide whether to make another call stops."""
 COLLAPSED = 256
 """What processes tell each other when a run is to end because it has collapsed: no exit code, that is 0."""
+ASKED = 257
+"""Likewise when the caller's `should_stop` said so: saved, and the exit code is 0."""
 AHEAD = 2
 """Calls that are handed to the devices before the first of them must be over: keeps them busy, stops promptly."""
 
@@ -48,8 +50,18 @@ AHEAD = 2
 class Run:
     """One process's part of a run."""
 
-    def __init__(self, run_dir: Path, config: RunConfig, engine: Engine, stop: signals.StopRequest):
+    def __init__(
+        self,
+        run_dir: Path,
+        config: RunConfig,
+        engine: Engine,
+        stop: signals.StopRequest,
+        callbacks: signals.Callbacks = signals.NOBODY,
+        verbose: bool = True,
+    ):
         self.run_dir, self.config, self.engine, self.stop = run_dir, config, engine, stop
+        self._callbacks, self._verbose = callbacks, verbose
+        self._asked = False  # by the callbacks, to stop
         self.progress = Progress(Totals(config.meta.lifetimes))
         self._latest: UpdateMetrics | None = None
         self._outputs = Outputs(run_dir, config, engine.task.spec)
@@ -63,7 +75,7 @@ class Run:
         try:
             state = self._load(warnings.append)
             updates, done = self.config.updates, self.progress.step
-            console = None if distributed.is_first() else Console(quiet=True)
+            console = None if self._verbose and distributed.is_first() else Console(quiet=True)
             with contextlib.closing(Reporter(self.run_dir / LOG, updates, done, console)) as report:
                 for warning in warnings:
                     report.log(f"warning: {warning}")
@@ -159,7 +171,7 @@ class Run:
         with contextlib.closing(self._open_metrics(report)) as metrics_file:
             while (self.progress.step < updates or self.progress.best.owed) and not self._gave_up():
                 # Not kept in `stop`: a signal that comes while they agree is for the next time.
-                code = distributed.agree(self.stop.code)
+                code = distributed.agree(ASKED if self._asked else self.stop.code)
                 if code is not None:
                     break
                 if not self.progress.best.owed:
@@ -185,7 +197,7 @@ class Run:
             assert code is not None
             done = self.progress.step
             report.log(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
-            return code
+            return OK if code == ASKED else code
         report.log(
             f"done: {updates} updates, {self.progress.env_steps} steps; the reward is in {self.run_dir / REWARD}"
         )
@@ -231,6 +243,8 @@ class Run:
         report.progress(self.progress.step, row)
         if self.progress.step % self.config.log_every == 0:
             metrics_file.append(row)
+            self._callbacks.on_row(dict(row))
+            self._asked = self._callbacks.should_stop(dict(row))
             self.progress.begin_row()
             for sentence in self.progress.health.look(row, self.config, self.engine.task.spec):
                 report.log(f"warning: {sentence}")
@@ -239,6 +253,7 @@ class Run:
         """Writes the row that was begun, after the offset just saved: a run that goes on will overwrite it."""
         if self.progress.totals.count:
             metrics_file.append(self.progress.row())
+            self._callbacks.on_row(self.progress.row())
 
     def _open_metrics(self, report: Reporter) -> MetricsFile:
         return MetricsFile(
@@ -256,7 +271,7 @@ class Run:
         config = to_json(self.config)
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
         about = {"config": config, "config_sha256": digest, "versions": versions(), "devices": self.engine.mesh.size}
-        checkpoint.save(
+        written = checkpoint.save(
             self.run_dir / CHECKPOINTS,
             self.progress.step,
             whole,
@@ -264,6 +279,7 @@ class Run:
         )
         self._outputs.write(whole.learner, self.progress)
         self._saving_s += time.monotonic() - start
+        self._callbacks.on_checkpoint(written, self.progress.step)
         return self.progress.step
 
     def _say_what_was_not_finite(self) -> str:

@@ -4,12 +4,13 @@ In this order: everything that can be refused is refused before JAX is imported.
 """
 
 import contextlib
+import gc
 import sys
 import tempfile
 from pathlib import Path
 
 from orexis.config import RunConfig
-from orexis.errors import CommandError
+from orexis.errors import OK, CommandError
 from orexis.platform import Processes, prepare_jax
 from orexis.training import signals
 from orexis.training.folder import claimed
@@ -38,6 +39,22 @@ def train(
     leave(code)
 
 
+def train_here(
+    run_dir: Path, config: RunConfig, resume: bool, devices: int | None, callbacks: signals.Callbacks, verbose: bool
+) -> None:
+    """Trains as `train` does, one process, for a caller that goes on afterwards.
+
+    Raises KeyboardInterrupt (Ctrl-C) or SystemExit (SIGTERM), once the run is saved, where `train` returns their code.
+    """
+    try:
+        with signals.listening(signals.raise_code) as stop, claimed(run_dir, config, resume):
+            code = _go(run_dir, config, stop, devices, None, callbacks, verbose)
+    finally:
+        gc.unfreeze()  # the loop froze what there was
+    if code != OK:
+        signals.raise_code(code)
+
+
 def _train_together(run_dir: Path, config: RunConfig, resume: bool, devices: int | None, processes: Processes) -> int:
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(signals.listening())
@@ -49,7 +66,13 @@ def _train_together(run_dir: Path, config: RunConfig, resume: bool, devices: int
 
 
 def _go(
-    run_dir: Path, config: RunConfig, stop: signals.StopRequest, devices: int | None, processes: Processes | None
+    run_dir: Path,
+    config: RunConfig,
+    stop: signals.StopRequest,
+    devices: int | None,
+    processes: Processes | None,
+    callbacks: signals.Callbacks = signals.NOBODY,
+    verbose: bool = True,
 ) -> int:
     """Starts JAX and trains."""
     prepare_jax(devices)
@@ -58,7 +81,7 @@ def _go(
     from orexis.training.setup import make_engine
 
     if processes is None:
-        return Run(run_dir, config, make_engine(config), stop).go()
+        return Run(run_dir, config, make_engine(config), stop, callbacks, verbose).go()
     distributed.join(processes)
     with distributed.naming_the_dead():
         code = Run(run_dir, config, make_engine(config), stop).go()
