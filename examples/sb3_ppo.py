@@ -13,7 +13,7 @@ from orexis.interop.sb3 import VecIntrinsicReward
 
 
 def newborn(env: VecIntrinsicReward, seed: int) -> PPO:
-    """Returns an agent that has not lived yet: one small hidden layer, an update every 16 steps."""
+    """Returns an agent that has not lived yet: one small hidden layer, an update every 32 steps."""
     return PPO(
         "MlpPolicy",
         env,

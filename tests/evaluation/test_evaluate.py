@@ -36,6 +36,7 @@ def test_a_trace_adds_up_to_the_table(evaluated, tmp_path):
     with np.load(tmp_path / "trace.npz") as file:
         trace = {name: file[name] for name in file.files}
     assert list(trace["sources"]) == NAMES
+    np.testing.assert_array_equal(trace["arrival"], trace["next_observation"])  # as scripts have read it
     for k, table in enumerate(tables):
         for column in ("extrinsic", "intrinsic"):
             returns = np.zeros_like(table.extrinsic)

@@ -108,7 +108,8 @@ def write_csv(path: Path, tables: list[SourceTable]) -> None:
 def write_trace(path: Path, traces: dict[str, Trace]) -> None:
     """Writes every step of every source as compressed NPZ: `sources` str[K] and, for each column, an array [K, n, S].
 
-    Columns as in `orexis.evaluation.lifetimes.Trace`; S is the most steps that any lifetime had.
+    Columns as in `orexis.evaluation.lifetimes.Trace`, and `next_observation` also under its earlier name, `arrival`;
+    S is the most steps that any lifetime had.
     """
     all_traces = list(traces.values())
     num_steps = max(int((trace.episode >= 0).sum(axis=1).max()) for trace in all_traces)
@@ -116,5 +117,6 @@ def write_trace(path: Path, traces: dict[str, Trace]) -> None:
         field.name: np.stack([getattr(trace, field.name)[:, :num_steps] for trace in all_traces])
         for field in dataclasses.fields(Trace)
     }
+    columns["arrival"] = columns["next_observation"]
     with path.open("wb") as file:
         np.savez_compressed(file, sources=np.array(list(traces)), **cast(Any, columns))
