@@ -7,6 +7,16 @@ phi = lifetime value network.
 Every record below describes ONE lifetime. Callers `vmap`, which puts an `L` in front.
 Row t of a rollout is what is known on reaching s_t: the action taken there, and what its
 arrival in s_{t+1} paid.
+
+Masks and discounts are f32, 1 or 0, and belong to the step from s_t to s_{t+1}:
+
+    episode_goes_on   0 where s_{t+1} ends an episode       not_done; times gamma-bar the inner discount
+    lifetime_goes_on  0 where s_{t+1} ends the lifetime,    not_done of a lifetime; times gamma the outer discount:
+                      and ever after                        lifetime returns run through episode ends
+    in_lifetime       0 where s_t is behind that end        the mask of every loss and every sum
+
+The last step of a lifetime has mask 1 and discount 0. A time limit ends an episode like termination does: nothing is
+bootstrapped behind it. docs/glossary.md maps these and all other words to the paper's symbols and to the field's terms.
 """
 
 import dataclasses
