@@ -21,7 +21,7 @@ def tables_with(difference: float, num_lifetimes: int = 40):
     """Returns two tables of the same lifetimes, the first `difference` above the second give or take a little."""
     second = make_table("extrinsic-ep", num_lifetimes)
     noise = np.random.default_rng(9).normal(0, 0.05, second.extrinsic.shape)
-    return dataclasses.replace(second, source="run", extrinsic=second.extrinsic + difference + noise), second
+    return dataclasses.replace(second, source="demo/run", extrinsic=second.extrinsic + difference + noise), second
 
 
 @pytest.mark.parametrize(

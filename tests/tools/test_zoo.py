@@ -9,7 +9,7 @@ import pytest
 
 from orexis.cli import main
 from orexis.errors import BAD_DATA, OK, USAGE
-from orexis.evaluation.evaluate import settle_task
+from orexis.evaluation.evaluate import settle
 from orexis.evaluation.sources import find_artefact
 from orexis.storage.artefact import read_artefact
 from orexis.zoo.registry import SHELF
@@ -24,7 +24,7 @@ NUMBERS = {
 
 def test_a_shipped_name_is_a_source_of_evaluation():
     assert find_artefact("random-abc").task == "random-abc"
-    assert settle_task(["random-abc", "extrinsic-ep"], None)[0] == "random-abc"
+    assert settle(["random-abc", "extrinsic-ep"], None).task_name == "random-abc"
 
 
 def test_listing_and_showing_need_no_jax():
