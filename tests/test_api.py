@@ -177,6 +177,8 @@ def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, monkeypa
         ("randon", {}, "unknown source 'randon'"),
         ("random", {"lifetimes": 0}, "between 1 and"),
         ("random", {}, "say which --task"),
+        ("extrinsic-ep", {"task": "bandit", "agent": "ppo"}, "agents that learn are actor-critic"),
+        ("extrinsic-ep", {"task": "bandit", "agent": "random"}, "not 'random'"),
     ):
         with pytest.raises(UsageError, match=message):
             orexis.evaluate(sources, **options)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from orexis.agents.registry import LEARNERS
 from orexis.config import MetaConfig, RunConfig
 from orexis.errors import UsageError, check_numbers
 from orexis.evaluation.sources import check_source_name
@@ -169,6 +170,8 @@ def evaluate(
     for name in names:
         check_source_name(name)
     check_numbers(lifetimes, seed)
+    if agent not in LEARNERS:
+        raise UsageError(f"agents that learn are {', '.join(LEARNERS)}, not {agent!r}")
     from orexis.platform import prepare_jax
 
     prepare_jax()
