@@ -1,7 +1,7 @@
 """What a window is made of: the plain forms of task, agent and networks, or the fast ones where they apply.
 
 - Observations are row numbers of a table and patches are looked up (`tasks.tabled`,
-  `networks.observation_lookup`); the torsos of eta and phi are evaluated once on the table
+  `networks.lookup`); the torsos of eta and phi are evaluated once on the table
   (`networks.history.tabulate`): for tasks that can list their observations. Where they see from the agent,
   what they see is looked up instead (`networks.egocentric.Lookup`).
 - The hidden matrix of theta is kept factored during a window (`meta.factored`): for agents with SGD.

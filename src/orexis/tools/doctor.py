@@ -17,7 +17,7 @@ from orexis.storage.artefact import read_artefact
 from orexis.storage.reading import DamagedError
 from orexis.training.folder import BEST, CHECKPOINTS, CONFIG, LEARNER, METRICS, REWARD, read_config, refuse_another
 from orexis.training.learners import RECORD, read_learner
-from orexis.training.standing import Progress
+from orexis.training.progress import Progress
 
 
 @dataclasses.dataclass(frozen=True)

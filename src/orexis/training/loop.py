@@ -29,11 +29,11 @@ from orexis.meta.state import TrainState, UpdateMetrics
 from orexis.platform import freeze_gc, versions
 from orexis.storage import checkpoint
 from orexis.training import distributed, learners, signals
-from orexis.training.choosing import Chooser
 from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
 from orexis.training.outputs import Outputs
+from orexis.training.progress import Progress
+from orexis.training.selection import Chooser
 from orexis.training.setup import refuse_too_large
-from orexis.training.standing import Progress
 from orexis.training.writers import MetricsFile, Reporter, Totals
 
 PATIENCE = 10

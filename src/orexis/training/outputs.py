@@ -13,7 +13,7 @@ from orexis.storage.reading import DamagedError
 from orexis.training.best import Score
 from orexis.training.folder import BEST, LEARNER, REWARD
 from orexis.training.learners import read_learner, write_learner
-from orexis.training.standing import Progress
+from orexis.training.progress import Progress
 from orexis.training.validation import VALIDATION_SEED
 
 

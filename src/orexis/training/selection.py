@@ -16,7 +16,7 @@ from orexis.training import distributed
 from orexis.training.best import PATIENCE
 from orexis.training.folder import BEST
 from orexis.training.outputs import Outputs
-from orexis.training.standing import Progress
+from orexis.training.progress import Progress
 from orexis.training.validation import COSTLY, Validator, share_of_steps
 
 
