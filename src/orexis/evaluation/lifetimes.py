@@ -93,7 +93,7 @@ class EvaluationState:
     """A lifetime between two updates of its agent."""
 
     agent: PyTree
-    source: PyTree
+    reward_state: PyTree
     world: World
     rollout: Rollout  # not yet paid
     steps: Steps
@@ -105,7 +105,7 @@ def evaluate_batch(
     task: Task,
     agent: Agent,
     learned: PyTree,
-    source: RewardSource,
+    reward: RewardSource,
     params: PyTree,
     seed: int | jax.Array,
     numbers: jax.Array,
@@ -121,23 +121,23 @@ def evaluate_batch(
     most_rollouts = -(-task.spec.episodes_per_lifetime * task.spec.time_limit // length)
 
     def begin(key: jax.Array) -> EvaluationState:
-        key_world, key_agent, key_source, key_first = (jax.random.fold_in(key, stream) for stream in range(FIRST_ROUND))
+        key_world, key_agent, key_reward, key_first = (jax.random.fold_in(key, stream) for stream in range(FIRST_ROUND))
         world = begin_world(task, key_world, jnp.zeros((), jnp.int32))
         agent_state = agent.init(key_agent, learned)
         agent_state, world, rollout, steps = collect(task, agent, agent_state, world, key_first)
         table = Episodes.empty(task.spec.episodes_per_lifetime)
         trace = Trace.empty(most_rollouts * length) if traced else ()
-        return EvaluationState(agent_state, source.begin(params, key_source), world, rollout, steps, table, trace)
+        return EvaluationState(agent_state, reward.begin(params, key_reward), world, rollout, steps, table, trace)
 
     def advance(key: jax.Array, life: EvaluationState, age: jax.Array) -> EvaluationState:
-        rewards, source_state = source.unroll(params, life.source, life.rollout)
+        rewards, reward_state = reward.unroll(params, life.reward_state, life.rollout)
         episodes = record_rollout(life.episodes, life.rollout, life.steps, rewards)
         trace = life.trace
         if isinstance(trace, Trace):
             trace = record_steps(trace, task, life.rollout, life.steps, rewards, age * length)
-        agent_state = agent.update(life.agent, life.rollout, rewards, source.returns)
+        agent_state = agent.update(life.agent, life.rollout, rewards, reward.returns)
         agent_state, world, rollout, steps = collect(task, agent, agent_state, life.world, key)
-        return EvaluationState(agent_state, source_state, world, rollout, steps, episodes, trace)
+        return EvaluationState(agent_state, reward_state, world, rollout, steps, episodes, trace)
 
     def advance_all(carry: tuple[EvaluationState, jax.Array]) -> tuple[EvaluationState, jax.Array]:
         lives, age = carry
@@ -155,7 +155,7 @@ def evaluate_lifetimes(
     task: Task,
     agent: Agent,
     learned: PyTree,
-    source: RewardSource,
+    reward: RewardSource,
     params: PyTree,
     seed: int,
     num_lifetimes: int,
@@ -167,10 +167,10 @@ def evaluate_lifetimes(
     """Returns task params, episodes and traces of lifetimes 0..num_lifetimes−1 as NumPy arrays.
 
     A chunk at a time on every device; `on_progress` is told how many have ended. The program is compiled once for
-    each task, agent, source and mesh, whatever the parameters and the seed.
+    each task, agent, reward source and mesh, whatever the parameters and the seed.
     """
     at_once = chunk * mesh.size
-    compiled = lifetimes_program(*cast(Any, (task, agent, source, mesh, traced)))
+    compiled = lifetimes_program(*cast(Any, (task, agent, reward, mesh, traced)))
     pieces = []
     for begin in range(0, num_lifetimes, at_once):
         numbers = np.arange(begin, begin + at_once, dtype=np.int32).reshape(mesh.size, chunk)
@@ -180,11 +180,11 @@ def evaluate_lifetimes(
 
 
 @functools.lru_cache(maxsize=32)
-def lifetimes_program(task: Any, agent: Any, source: Any, mesh: Mesh, traced: bool):
+def lifetimes_program(task: Any, agent: Any, reward: Any, mesh: Mesh, traced: bool):
     """Returns the jitted `(numbers[devices, chunk], seed, learned, params) -> (task params, episodes, trace)`."""
 
     def live_shard(numbers: jax.Array, seed: jax.Array, learned: PyTree, params: PyTree):
-        lives = evaluate_batch(task, agent, learned, source, params, seed, numbers[0], traced)
+        lives = evaluate_batch(task, agent, learned, reward, params, seed, numbers[0], traced)
         return jax.tree.map(lambda x: x[None], (lives.world.params, lives.episodes, lives.trace))
 
     devices = PartitionSpec(mesh.axis_names[0])

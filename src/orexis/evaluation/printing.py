@@ -1,6 +1,8 @@
-"""What the console shows at the end: small tables."""
+"""What is shown and written at the end: small tables, on the console and as pages of Markdown."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -25,3 +27,19 @@ def print_summary(tables: Sequence[SourceTable]) -> None:
             f"{table.extrinsic[:, -10:].mean():.3f}",
         )
     Console().print(shown)
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Returns the lines of a table in Markdown."""
+    return [
+        f"| {' | '.join(headings)} |",
+        f"|{'---|' * len(headings)}",
+        *(f"| {' | '.join(cells)} |" for cells in rows),
+    ]
+
+
+def write_page(path: Path, title: str, command: Sequence[str], paragraph: Sequence[str], table: Sequence[str]) -> Path:
+    """Writes a page of Markdown, `path`: a title, the command that made it, what it shows, a table. Returns `path`."""
+    lines = [f"# {title}", "", f"    {shlex.join(command)}", "", *paragraph, "", *table]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

@@ -3,13 +3,13 @@
 import csv
 import dataclasses
 import itertools
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from orexis.errors import UsageError
 from orexis.evaluation.evaluate import Plan, evaluate_source
+from orexis.evaluation.printing import markdown_table, write_page
 from orexis.evaluation.scores import mean_and_interval
 from orexis.evaluation.sources import Setting
 from orexis.rewards.registry import REWARDS
@@ -86,17 +86,10 @@ def write_sweep(out: Path, source: str, task_name: str, rows: list[SweepRow], co
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(headings)
         writer.writerows(row.cells() for row in rows)
-    lines = [
-        f"# Sweep of `{source}` on {task_name}",
-        "",
-        f"    {shlex.join(command)}",
-        "",
-        "Extrinsic return of an episode: mean over whole lifetimes, its 95 % interval, mean of the last ten episodes.",
-        "",
-        f"| {' | '.join(headings)} |",
-        f"|{'---|' * len(headings)}",
-        *(f"| {' | '.join(row.cells())} |" for row in rows),
-    ]
-    page = table.with_suffix(".md")
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return page
+    return write_page(
+        table.with_suffix(".md"),
+        f"Sweep of `{source}` on {task_name}",
+        command,
+        ["Extrinsic return of an episode: mean over whole lifetimes, its 95 % interval, mean of the last ten."],
+        markdown_table(headings, [row.cells() for row in rows]),
+    )

@@ -7,7 +7,6 @@ the first alone may be too slow for any learned reward; one that is good for the
 import csv
 import dataclasses
 import json
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from orexis.config_json import from_json, to_json
 from orexis.errors import UsageError
 from orexis.evaluation.evaluate import Plan, evaluate_source
 from orexis.evaluation.lifetimes import evaluate_batch
+from orexis.evaluation.printing import markdown_table, write_page
 from orexis.evaluation.scores import mean_and_interval
 from orexis.evaluation.sources import Setting, make_source
 
@@ -201,22 +201,17 @@ def write_agent_sweep(out: Path, task_name: str, rows: list[AgentRow], command: 
             numbers = [f"{getattr(row.scores[s], f):.4f}" for s in sources for f in FIGURES]
             writer.writerow([row.changed, *settings, *numbers])
     headings = ["changed", *(f"{source}: {what}" for source in sources for what in ("mean", "last ten", "growth"))]
-    lines = [
-        f"# Sweep of the agent on {task_name}",
-        "",
-        f"    {shlex.join(command)}",
-        "",
-        "Extrinsic return of an episode: mean over whole lifetimes with its 95 % interval, mean of the last ten.",
-        f"Growth: the largest norm of theta at the end of the first {NUM_WEIGHED} lifetimes, over the mean at birth.",
-        "Ordered by the sum of the means.",
-        "",
-        f"| {' | '.join(headings)} |",
-        f"|{'---|' * len(headings)}",
-        *(f"| {' | '.join([_bold(row.changed), *_page_cells(row)])} |" for row in rows),
-    ]
-    page = table.with_suffix(".md")
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return page
+    return write_page(
+        table.with_suffix(".md"),
+        f"Sweep of the agent on {task_name}",
+        command,
+        [
+            "Extrinsic return of an episode: mean over whole lifetimes with its 95 % interval, mean of the last ten.",
+            f"Growth: the largest norm of theta at the end of {NUM_WEIGHED} lifetimes, over the mean at birth.",
+            "Ordered by the sum of the means.",
+        ],
+        markdown_table(headings, [[_bold(row.changed), *_page_cells(row)] for row in rows]),
+    )
 
 
 def _page_cells(row: AgentRow) -> list[str]:

@@ -90,26 +90,26 @@ def unroll_window(
     agent = parts.window_agent
     carried = jax.lax.stop_gradient((agent.begin_window(lifetime.agent), lifetime.reward_state))
 
-    def live_one_update(carry, source):
+    def live_one_update(carry, given):
         agent_state, reward_state, rollout, world = carry
         rewards, reward_state = reward.unroll(eta, reward_state, rollout)
         agent_state, logits = agent.update_with_logits(agent_state, rollout, rewards, reward.returns)
         if recorded is None:
             actor, acting = agent.actor(agent_state)
-            _, world, following, steps = play(task, actor, acting, world, source, parts.privilege, all_actions)
+            _, world, following, steps = play(task, actor, acting, world, given, parts.privilege, all_actions)
             others = steps.alternatives
         else:
-            following, others = source
+            following, others = given
         return (agent_state, reward_state, following, world), (rollout, rewards, logits, others)
 
-    sources: PyTree = (recorded, alternatives)
+    inputs: PyTree = (recorded, alternatives)
     if recorded is None:
         keys = jax.random.split(key, num_updates)
-        sources = jax.vmap(presample_noise, in_axes=(0, None, None))(keys, agent.rollout_length, task.spec.num_actions)
+        inputs = jax.vmap(presample_noise, in_axes=(0, None, None))(keys, agent.rollout_length, task.spec.num_actions)
     start = (*carried, lifetime.rollout, lifetime.world)
     (agent_state, reward_state, last, world), (rewarded, rewards, logits, others) = (
         _loop if agent.grows else jax.lax.scan
-    )(live_one_update, start, sources)
+    )(live_one_update, start, inputs)
 
     last_logits = agent.logits(agent_state, last.observation[:-1])
     length = agent.rollout_length
@@ -130,11 +130,11 @@ def unroll_window(
     )
 
 
-def _loop(body: Callable, carry: PyTree, sources: PyTree) -> tuple[PyTree, PyTree]:
+def _loop(body: Callable, carry: PyTree, inputs: PyTree) -> tuple[PyTree, PyTree]:
     """Returns what `jax.lax.scan` does, from a Python loop: for a carry whose shapes change."""
     outputs = []
-    for k in range(jax.tree.leaves(sources)[0].shape[0]):
-        carry, output = body(carry, jax.tree.map(lambda x, k=k: x[k], sources))
+    for k in range(jax.tree.leaves(inputs)[0].shape[0]):
+        carry, output = body(carry, jax.tree.map(lambda x, k=k: x[k], inputs))
         outputs.append(output)
     return carry, jax.tree.map(lambda *rows: jnp.stack(rows), *outputs)
 

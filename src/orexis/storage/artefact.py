@@ -20,7 +20,7 @@ from orexis.config_json import from_json, to_json
 from orexis.networks import egocentric
 from orexis.storage.card import write_card
 from orexis.storage.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
-from orexis.storage.reading import DamagedError, check_seal, read_bounded, read_json, seal, unpack_arrays
+from orexis.storage.reading import DamagedError, check_seal, identity, read_bounded, read_json, seal, unpack_arrays
 
 FORMAT_VERSION = 2
 READABLE = (1, 2)  # 1 is 2 without the record's own sha256
@@ -44,11 +44,11 @@ def read_artefact(folder: Path) -> Artefact:
     artefacts, and is read again.
     """
     for _ in range(8):
-        before = _identity(folder)
+        before = identity(folder)
         try:
             return _read(folder)
         except (DamagedError, FileNotFoundError):
-            if _identity(folder) == before:
+            if identity(folder) == before:
                 raise
     return _read(folder)
 
@@ -165,14 +165,6 @@ def _mismatch(expected: dict[str, dict], found: dict[str, dict]) -> str:
     )
     name = min(name for name in {*wanted, *there} if wanted.get(name) != there.get(name))
     return f"{name[:80]} should be {wanted.get(name, 'absent')} and is {there.get(name, 'absent')}"
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    try:
-        status = folder.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _listed(versions: tuple[int, ...]) -> str:

@@ -74,3 +74,12 @@ def _digest(record: dict[str, Any]) -> str:
     except RecursionError as error:
         raise DamagedError("a record is nested too deeply") from error
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Returns what tells a folder apart from another that took its place; None if there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

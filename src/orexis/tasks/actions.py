@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from orexis.config import TaskSpec
-from orexis.tasks.base import Task
+from orexis.tasks.base import Task, TaskWrapper
 from orexis.types import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
-class _Wrapper:
+class _Wrapper(TaskWrapper):
     """A task like `task`; what is not overridden, optional methods included, is the wrapped task's own."""
 
     task: Any
@@ -30,24 +30,6 @@ class _Wrapper:
         if name == "task" or name.startswith("__"):  # not there yet, while being copied or unpickled
             raise AttributeError(name)
         return getattr(self.task, name)
-
-    @property
-    def spec(self) -> TaskSpec:
-        return self.task.spec
-
-    def sample(self, key: jax.Array) -> PyTree:
-        return self.task.sample(key)
-
-    def reset(self, key: jax.Array, params: PyTree, episode: jax.Array) -> PyTree:
-        return self.task.reset(key, params, episode)
-
-    def step(
-        self, key: jax.Array, params: PyTree, state: PyTree, action: jax.Array
-    ) -> tuple[PyTree, jax.Array, jax.Array]:
-        return self.task.step(key, params, state, action)
-
-    def observe(self, params: PyTree, state: PyTree) -> jax.Array:
-        return self.task.observe(params, state)
 
 
 @dataclasses.dataclass(frozen=True)

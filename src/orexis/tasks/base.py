@@ -56,6 +56,31 @@ class Task(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
+class TaskWrapper:
+    """`task` as it is; a subclass changes one thing about it."""
+
+    task: Task
+
+    @property
+    def spec(self) -> TaskSpec:
+        return self.task.spec
+
+    def sample(self, key: jax.Array) -> PyTree:
+        return self.task.sample(key)
+
+    def reset(self, key: jax.Array, params: PyTree, episode: jax.Array) -> PyTree:
+        return self.task.reset(key, params, episode)
+
+    def step(
+        self, key: jax.Array, params: PyTree, state: PyTree, action: jax.Array
+    ) -> tuple[PyTree, jax.Array, jax.Array]:
+        return self.task.step(key, params, state, action)
+
+    def observe(self, params: PyTree, state: PyTree) -> jax.Array:
+        return self.task.observe(params, state)
+
+
+@dataclasses.dataclass(frozen=True)
 class StepResult:
     """What one step brought, before any reset. Made and used inside a traced step only."""
 

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orexis.config import TaskSpec
-from orexis.tasks.base import Task
+from orexis.tasks.base import Task, TaskWrapper
 from orexis.types import PyTree
 
 
@@ -29,30 +28,13 @@ def find_rows(table: np.ndarray, observations: jax.Array) -> jax.Array:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tabled:
+class Tabled(TaskWrapper):
     """`task`, but an observation is its row number, i32[], in the table of all that can be observed."""
-
-    task: Task
-
-    @property
-    def spec(self) -> TaskSpec:
-        return self.task.spec
 
     @property
     def table(self) -> np.ndarray:
         """All observations, f32[S, H, W, C]."""
         return self.task.observation_table()  # type: ignore[attr-defined]
-
-    def sample(self, key: jax.Array) -> PyTree:
-        return self.task.sample(key)
-
-    def reset(self, key: jax.Array, params: PyTree, episode: jax.Array) -> PyTree:
-        return self.task.reset(key, params, episode)
-
-    def step(
-        self, key: jax.Array, params: PyTree, state: PyTree, action: jax.Array
-    ) -> tuple[PyTree, jax.Array, jax.Array]:
-        return self.task.step(key, params, state, action)
 
     def observe(self, params: PyTree, state: PyTree) -> jax.Array:
         return self.task.observation_index(params, state)  # type: ignore[attr-defined]

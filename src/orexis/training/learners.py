@@ -25,7 +25,7 @@ from orexis.meta.learner import Learner
 from orexis.storage import checkpoint
 from orexis.storage.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.storage.reading import MAX_BYTES as MAX_REWARD_BYTES
-from orexis.storage.reading import DamagedError, check_seal, read_bounded, read_json, seal, unpack_arrays
+from orexis.storage.reading import DamagedError, check_seal, identity, read_bounded, read_json, seal, unpack_arrays
 from orexis.training.folder import CHECKPOINTS, LEARNER, check_beginning
 from orexis.types import PyTree
 from orexis.zoo.registry import shipped_names
@@ -71,11 +71,11 @@ def read_learner(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     A run that is training replaces the folder while we read: then it is read again.
     """
     for _ in range(8):
-        before = _identity(folder)
+        before = identity(folder)
         try:
             return _read(folder)
         except DamagedError:
-            if _identity(folder) == before:
+            if identity(folder) == before:
                 raise
     return _read(folder)
 
@@ -196,11 +196,3 @@ def _check_finite(arrays: dict[str, np.ndarray], folder: Path) -> None:
     for name, array in arrays.items():
         if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
             raise DamagedError(f"array {name[:80]} of {folder} must be finite numbers")
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    try:
-        status = folder.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
