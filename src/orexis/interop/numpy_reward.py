@@ -2,7 +2,7 @@
 
     reward = orexis.load_reward("random-abc")
     reward.begin(num_envs=8)                                        # once a lifetime
-    intrinsic = reward.step(arrival, action, extrinsic, done)       # each step, f32[num_envs]
+    intrinsic = reward.step(next_observation, action, extrinsic, done)  # each step, f32[num_envs]
 
 The memory runs over the whole lifetime: call `begin` when new agents are born, never at an
 episode's end. `next_observation` is the observation arrived in, the terminal one where an episode ended. A reward that
@@ -60,7 +60,7 @@ class NumpyReward:
     ) -> np.ndarray:
         """Returns the intrinsic reward f32[E] for one step of E environments.
 
-        arrival f32[E, H, W, C] is what was arrived in, before any reset; action i[E] led there;
+        next_observation f32[E, H, W, C] is what was arrived in, before any reset; action i[E] led there;
         reward f32[E] is the extrinsic reward; done bool[E] tells whether an episode ended. Where
         `happened` bool[E] is false there was no step: nothing is paid and nothing remembered.
         observation f32[E, H, W, C] is what was acted on; only rewards with the egocentric view need it.
@@ -109,7 +109,7 @@ class NumpyReward:
         self._activate(room, self._convolve(room, next_observation))
 
     def _convolve(self, room: "_Room", next_observation: np.ndarray) -> np.ndarray:
-        """Returns relu of the convolution of the arrivals, f32[E, H·W·filters]."""
+        """Returns relu of the convolution of the next observations, f32[E, H·W·filters]."""
         conv = self._params["conv"]
         room.image[...] = next_observation
         np.copyto(room.patches, room.windows)
