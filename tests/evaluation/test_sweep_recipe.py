@@ -50,7 +50,9 @@ def test_views_are_the_recipe_s_own_and_the_other_one(task: str):
 
 def test_views_have_runs_and_a_page_of_their_own(tmp_path: Path):
     plan = RecipePlan("key-box", 10, (0,), None, tmp_path, what="view")
-    assert plan.place(1, 0) != dataclasses.replace(plan, what="recipe").place(1, 0)
+    recipe = dataclasses.replace(plan, what="recipe")
+    assert plan.place(1, 0) != recipe.place(1, 0)
+    assert plan.place(0, 0) == recipe.place(0, 0)  # the recipe itself
     rows = sweep_recipe(plan, lambda run: table([0.1, 0.3]), print, lambda plan, number, *_: Path(str(number)))
     page = write_recipe_sweep(tmp_path / "out", plan, rows, ["orexis", "sweep", "view"])
     assert page.name == "key-box-view.md"

@@ -122,7 +122,7 @@ class RecipePlan:
 
     def place(self, number: int, seed: int) -> Path:
         """Returns the run folder of variant `number`."""
-        kind = "" if self.what == "recipe" else f"-{self.what}"
+        kind = "" if self.what == "recipe" or number == 0 else f"-{self.what}"  # the recipe itself is trained once
         return self.folder / f"{self.task}{kind}-{number:02d}-seed{seed}"
 
 
