@@ -123,11 +123,60 @@ def test_a_task_of_the_users_own_is_not_cached():
     assert cache.key_of(RANDOM, dataclasses.replace(SETTING, task_name="mine:Task"), 5, 3) is None
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK no zip", None])
+@pytest.mark.parametrize("damage", [b"", b"PK no zip", b"PK\x03\x04", None])
 def test_a_damaged_or_missing_table_is_lived_again(evaluated, tmp_path, damage):
     if damage is not None:
         (tmp_path / "key.npz").write_bytes(damage)
     assert cache.load(tmp_path, "key", "random") is None
+    assert cache.load_trace(tmp_path, "key", 5) is None
+
+
+@pytest.mark.parametrize("num_steps", [None, 7])
+def test_a_trace_is_kept_beside_its_table_and_only_what_was_asked_for(evaluated, tmp_path, monkeypatch, num_steps):
+    plan = dataclasses.replace(PLAN, cache=tmp_path, trace_steps=num_steps)
+    lived = evaluate_source("random", SETTING, plan)
+    monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: pytest.fail("lived again"))
+    found = evaluate_source("random", SETTING, plan)
+    for column in cache.TRACE_COLUMNS:
+        whole = getattr(evaluated[1]["random"], column)
+        for trace in (lived[1], found[1]):
+            np.testing.assert_array_equal(getattr(trace, column), whole[:, :num_steps])
+    np.testing.assert_equal(found[0].extrinsic, evaluated[0][0].extrinsic)
+    assert evaluate_source("random", SETTING, dataclasses.replace(plan, traced=False))[1] == ()
+
+
+def test_a_table_without_its_trace_is_lived_again(evaluated, tmp_path, monkeypatch):
+    key = cache.key_of(RANDOM, SETTING, 5, 3)
+    cache.save(tmp_path, key, evaluated[0][0])
+    cache.save_trace(tmp_path, cache.trace_key(key, 7), evaluated[1]["random"])
+    monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: 1 / 0)
+    for num_steps in (None, 8):
+        with pytest.raises(ZeroDivisionError):
+            evaluate_source("random", SETTING, dataclasses.replace(PLAN, cache=tmp_path, trace_steps=num_steps))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"action": np.zeros((5, 3), np.int32)},
+        {"action": np.full((5, 24), "up")},
+        {"action": np.full((5, 24), None)},  # objects: reading them could run code
+        {"extra": np.zeros((5, 24))},
+        dict.fromkeys(cache.TRACE_COLUMNS, np.zeros((4, 24))),
+        dict.fromkeys(cache.TRACE_COLUMNS, np.zeros(5)),
+    ],
+)
+def test_a_trace_of_other_shapes_is_lived_again(tmp_path, change):
+    columns = {name: np.zeros((5, 24)) for name in cache.TRACE_COLUMNS}
+    np.savez(tmp_path / "key.npz", **columns)
+    assert cache.load_trace(tmp_path, "key", 5) is not None
+    np.savez(tmp_path / "key.npz", **(columns | change))
+    assert cache.load_trace(tmp_path, "key", 5) is None
+
+
+def test_a_trace_of_no_steps_is_refused():
+    with pytest.raises(ValueError, match="at least 1 step, not 0"):
+        Plan(traced=True, trace_steps=0)
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing(evaluated, tmp_path):

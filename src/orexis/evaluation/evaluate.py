@@ -8,12 +8,13 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import jax
 import numpy as np
 
 from orexis.config import AgentConfig, MetaConfig
 from orexis.config_json import from_json
 from orexis.errors import BadDataError, UsageError, check_numbers
-from orexis.evaluation.cache import key_of, load, save
+from orexis.evaluation.cache import key_of, load, load_trace, save, save_trace, trace_key
 from orexis.evaluation.lifetimes import Trace, evaluate_lifetimes
 from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source
 from orexis.evaluation.table import SourceTable
@@ -58,9 +59,14 @@ class Plan:
 
     num_lifetimes: int = EVALUATION_LIFETIMES
     seed: int = 0
-    traced: bool = False  # keep every step; such a run is not read from the cache
-    cache: Path | None = None  # a folder of tables, see `orexis.evaluation.cache`
+    traced: bool = False  # keep every step too
+    cache: Path | None = None  # a folder of tables and traces, see `orexis.evaluation.cache`
+    trace_steps: int | None = None  # how many steps of each lifetime a trace keeps, the first ones; None: all
     on_progress: Callable[[str, int], None] = lambda source, num_done: None  # hears of the progress, first of zero
+
+    def __post_init__(self) -> None:
+        if self.trace_steps is not None and self.trace_steps < 1:
+            raise ValueError(f"a trace keeps at least 1 step, not {self.trace_steps}")
 
 
 def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTable, Trace | tuple[()]]:
@@ -68,10 +74,12 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
     source, task = make_source(name, setting), setting.task
     plan.on_progress(name, 0)
     key = key_of(source, setting, plan.num_lifetimes, plan.seed) if plan.cache else None
-    known = load(plan.cache, key, name) if plan.cache and key and not plan.traced else None
-    if known is not None:
-        plan.on_progress(name, plan.num_lifetimes)
-        return known, ()
+    if plan.cache and key:
+        known = load(plan.cache, key, name)
+        steps = load_trace(plan.cache, trace_key(key, plan.trace_steps), plan.num_lifetimes) if plan.traced else ()
+        if known is not None and steps is not None:
+            plan.on_progress(name, plan.num_lifetimes)
+            return known, steps
     params, episodes, trace = evaluate_lifetimes(
         task,
         source.agent,
@@ -97,8 +105,12 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
         outcomes=tuple(getattr(task, "outcomes", ())),
         task_params={field.name: getattr(params, field.name) for field in fields},
     )
+    if isinstance(trace, Trace):
+        trace = jax.tree.map(lambda column: column[:, : plan.trace_steps], trace)
     if plan.cache and key:
         save(plan.cache, key, table)
+        if isinstance(trace, Trace):
+            save_trace(plan.cache, trace_key(key, plan.trace_steps), trace)
     return table, trace
 
 
