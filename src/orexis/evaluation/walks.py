@@ -61,6 +61,14 @@ class WalkTable:
         return {visited: panels[visited] for visited in HISTORIES}
 
 
+@dataclasses.dataclass(frozen=True)
+class WalkDraws:
+    """A learned reward on D tasks, whose objects are worth what chance gave them."""
+
+    worth: np.ndarray  # f[D, 3]  extrinsic rewards of A, B, C
+    sums: dict[tuple[str, ...], np.ndarray]  # by what was visited: f[D, 3], what a walk to A, B, C is paid
+
+
 def room_of(task: RandomABC, worth: np.ndarray) -> Room:
     """Returns the room of `task` where A, B, C are worth f[3]."""
     grid = task.map
@@ -127,6 +135,11 @@ def promised_after(
         paths = shortest_paths(task.map.start, task.map.objects[name])
         walk(reward, task, worth, name, paths[random.integers(len(paths), size=len(worth))])
     return promised(reward, task, worth)
+
+
+def walk_draws(reward: NumpyReward, task: RandomABC, worth: np.ndarray) -> WalkDraws:
+    """Returns what walks are paid after each of `HISTORIES`, where A, B, C are worth f[D, 3]."""
+    return WalkDraws(worth, {visited: promised_after(reward, task, worth, visited) for visited in HISTORIES})
 
 
 def walk_table(reward: NumpyReward, rewards: dict[str, float] | None = None) -> WalkTable:

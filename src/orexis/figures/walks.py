@@ -8,6 +8,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from orexis.evaluation.walks import Room, WalkSums, WalkTable
 from orexis.figures.palette import paper_style
@@ -38,7 +39,7 @@ def reward_scale(rewards: Sequence[float] | np.ndarray) -> ScalarMappable:
 
 def draw_scale(figure: Figure, scale: ScalarMappable, place: tuple[float, float, float, float], label: str) -> None:
     """Draws the bar of colours at `place` (left, bottom, width, height in shares of the figure)."""
-    bar = figure.colorbar(scale, cax=figure.add_axes(place))
+    bar = figure.colorbar(scale, cax=figure.add_axes(place), ticks=MaxNLocator(5))
     bar.set_label(label, labelpad=1)
     bar.outline.set_visible(False)
 
@@ -63,7 +64,7 @@ def walks_in_words(table: WalkTable) -> str:
     """
     panels = list(table.panels.values())
     told = [f"{panel.favourite} in {panel_title(panel)}" for panel in panels]
-    agreeing = sum(panel.favourite == _paper_favourite(panel) for panel in panels)
+    agreeing = sum(panel.favourite == paper_favourite(panel) for panel in panels)
     shunning = sum(min(panel.sums, key=lambda name: panel.sums[name]) == "B" for panel in panels)
     return (
         f"The walk that is paid most: {'; '.join(told)}. In the paper it is A in episode 1, whichever of A and C "
@@ -72,7 +73,8 @@ def walks_in_words(table: WalkTable) -> str:
     )
 
 
-def _paper_favourite(panel: WalkSums) -> str:
+def paper_favourite(panel: WalkSums) -> str:
+    """Returns the object whose walk the paper reports to be paid most, where A is worth more than C."""
     return "C" if panel.visited == ("A",) else "A"
 
 
@@ -87,10 +89,15 @@ def draw_room(axes: Axes, room: Room, visited: Collection[str] = ()) -> None:
     for name, (row, column) in room.objects.items():
         face = "#D5D5D5" if name in visited else "#F4F4F4"
         axes.add_patch(Rectangle((column, row), 1, 1, facecolor=face, edgecolor="#7A7A7A", linewidth=0.8))
-        axes.text(column + 0.5, row + 0.42, name, ha="center", va="center", fontsize=9, fontweight="bold")
-        worth = f"{room.rewards[name]:+.1f}".replace("-", "−")
-        axes.text(column + 0.5, row + 0.8, worth, ha="center", va="center", fontsize=5.5, color="#555555")
+        axes.text(column + 0.5, row + 0.36, name, ha="center", va="center", fontsize=9, fontweight="bold")
+        worth = signed(room.rewards[name], 1)
+        axes.text(column + 0.5, row + 0.74, worth, ha="center", va="center", fontsize=5.5, color="#555555")
     axes.plot(room.start[1] + 0.5, room.start[0] + 0.5, "o", color="black", markersize=4.5, zorder=4)
+
+
+def signed(number: float, digits: int) -> str:
+    """Returns the number with its sign and so many digits, a zero without minus."""
+    return f"{round(number, digits) + 0.0:+.{digits}f}".replace("-", "−")
 
 
 def _draw_walk(axes: Axes, room: Room, name: str, paid: float, scale: ScalarMappable, *, boldly: bool) -> None:
@@ -105,9 +112,9 @@ def _draw_walk(axes: Axes, room: Room, name: str, paid: float, scale: ScalarMapp
             facecolor=scale.to_rgba(np.array(paid)), edgecolor="#333333", linewidth=0.6, zorder=3,
         )
     )  # fmt: skip
-    beside = (column_0 + 0.5 + 1.96 * _sign(right), row_0 + 0.5 + 0.98 * _sign(down))
+    beside = (column + 0.5 - 1.28 * _sign(right), row + 0.5)
     axes.text(
-        *beside, f"{round(paid, 2) + 0.0:+.2f}".replace("-", "−"), ha="center", va="center", fontsize=7.0,
+        *beside, signed(paid, 2), ha="center", va="center", fontsize=7.0,
         fontweight="bold" if boldly else "normal", zorder=5,
     )  # fmt: skip
 
