@@ -7,6 +7,7 @@ same tasks, the same initial thetas, the same random numbers.
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -119,17 +120,19 @@ def settle(
     agent: str = "actor-critic",
     episodes: int | None = None,
     recipe: str | None = None,
+    options: Mapping[str, Any] = {},
 ) -> Setting:
     """Returns where the sources called are to live. Raises CommandError where they do not go together.
 
     Learned rewards are opened here and nowhere else, so that what lives is what is told of it.
     episodes: of a lifetime, if they are to be other than the task's own. recipe: see `settle_task`.
+    options: of the task's own, see its class.
     """
     artefacts = {name: find_artefact(name) for name in names if name not in SOURCES}
     task_name, agent_config = settle_task(artefacts, task_name, recipe)
-    options = {} if episodes is None else {"episodes": episodes}
+    lengths = {} if episodes is None else {"episodes": episodes}
     try:
-        task = with_actions(make_task(task_name, **options), actions)
+        task = with_actions(make_task(task_name, **lengths, **options), actions)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
     discount = preset(task_name, recipe or "tuned").outer.discount
