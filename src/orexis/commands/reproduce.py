@@ -34,8 +34,8 @@ class Reproduce:
     budget: Literal["smoke", "small", "paper"] = "small"
     """Training of the rewards that are not there yet; smoke also shortens lifetimes."""
     out: Path = Path("results")
-    tasks: tuple[str, ...] = PAPER_TASKS
-    """Which panels."""
+    tasks: tuple[str, ...] | None = None
+    """Which panels; default all that the figure has."""
     rewards: tuple[str, ...] = ()
     """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named."""
     train: bool = True
@@ -48,17 +48,18 @@ class Reproduce:
         require_folder_place(self.cache, "--cache")
         figures = figures_of(self.figure)
         panels = [task for task in PAPER_TASKS if any(task in figure.tasks for figure in figures)]
-        for task in self.tasks:
+        chosen = tuple(panels) if self.tasks is None else self.tasks
+        for task in chosen:
             if task not in panels:
                 raise UsageError(f"{self.figure} has no panel for {task!r}; it has {', '.join(panels)}")
-        if not self.tasks or len(set(self.tasks)) != len(self.tasks):
+        if not chosen or len(set(chosen)) != len(chosen):
             raise UsageError("name at least one of --tasks, and none twice")
-        rewards = dict(_split_reward(text, self.tasks) for text in self.rewards)
+        rewards = dict(_split_reward(text, chosen) for text in self.rewards)
         from orexis.platform import prepare_jax
 
         prepare_jax()
         for figure in figures:
-            tasks = tuple(task for task in self.tasks if task in figure.tasks)
+            tasks = tuple(task for task in chosen if task in figure.tasks)
             named = {task: source for task, source in rewards.items() if task in tasks}
             code = figure.run(self._request(figure.name, tasks, named)) if tasks else OK
             if code != OK:

@@ -25,6 +25,7 @@ CODE = ("types.py", "config.py", "returns.py", "losses.py", "optimizers.py", "ne
 LIVING = ("evaluation/lifetimes.py", "meta/rollout.py", "evaluation/sources.py")
 ARRAYS = ("extrinsic", "intrinsic", "length", "entropy", "outcome")
 TRACE_COLUMNS = tuple(field.name for field in dataclasses.fields(Trace))
+BESIDE_TABLE = "-trace"  # follows the key in a trace's name
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 """What reading a damaged file may raise."""
 
@@ -34,7 +35,7 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orexis" / "evaluations"
 
 
-def key_of(source: Source, setting: Setting, num_lifetimes: int, seed: int) -> str | None:
+def key_of(source: Source, setting: Setting, num_lifetimes: int, seed: int, num_steps: int | None = None) -> str | None:
     """Returns the hash of all that a table depends on; None where we cannot know: a task of the user's own.
 
     A learned reward is known by the bytes that `source` was made from, not by what lies in its folder now.
@@ -53,6 +54,7 @@ def key_of(source: Source, setting: Setting, num_lifetimes: int, seed: int) -> s
             "actions": setting.actions,
             "lifetimes": num_lifetimes,
             "seed": seed,
+            "steps": num_steps,
             "code": code_version(),
             "jax": importlib.metadata.version("jax"),
         }
@@ -99,20 +101,15 @@ def load(folder: Path, key: str, source: str) -> SourceTable | None:
     return dataclasses.replace(table, source=source)
 
 
-def trace_key(key: str, num_steps: int | None) -> str:
-    """Returns the key of the first `num_steps` steps (None: of all) of the lifetimes whose table has `key`."""
-    return f"{key}-steps-{'all' if num_steps is None else num_steps}"
-
-
 def save_trace(folder: Path, key: str, trace: Trace) -> None:
-    """Keeps `trace` in `folder` under `key`, like `save`."""
-    _write_arrays(folder, key, {name: getattr(trace, name) for name in TRACE_COLUMNS})
+    """Keeps `trace` in `folder` beside the table that has `key`, like `save`."""
+    _write_arrays(folder, key + BESIDE_TABLE, {name: getattr(trace, name) for name in TRACE_COLUMNS})
 
 
 def load_trace(folder: Path, key: str, num_lifetimes: int) -> Trace | None:
-    """Returns the trace kept under `key`; None if there is none whose columns are numbers [num_lifetimes, steps]."""
+    """Returns the trace kept for `key`; None if there is none whose columns are numbers [num_lifetimes, steps]."""
     try:
-        arrays = _read_arrays(folder, key)
+        arrays = _read_arrays(folder, key + BESIDE_TABLE)
         trace = Trace(**arrays)
     except UNREADABLE:
         return None

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,18 @@ from matplotlib.figure import Figure
 
 from orexis.config import RunConfig
 from orexis.errors import OK, UsageError
-from orexis.evaluation.sources import find_artefact
+from orexis.evaluation.evaluate import Plan, evaluate_all, settle
+from orexis.evaluation.lifetimes import Trace
+from orexis.evaluation.printing import markdown_table
+from orexis.evaluation.progress import progress_bars
+from orexis.evaluation.scores import mean_and_interval
+from orexis.evaluation.sources import Setting, find_artefact
+from orexis.evaluation.table import SourceTable
 from orexis.figures.palette import paper_style
 from orexis.platform import versions
 from orexis.presets import preset, training_episodes
 from orexis.reproduce.claims import Claim, claims_table
+from orexis.rewards.registry import LEARNED
 from orexis.storage.artefact import Artefact
 from orexis.storage.files import write_json
 from orexis.training.train import train
@@ -95,6 +103,42 @@ def find_reward(request: Request, task: str, folder: Path) -> str | None:
     return str(run_dir)
 
 
+@dataclasses.dataclass(frozen=True)
+class Evaluated:
+    """What the sources of a figure did on one task."""
+
+    setting: Setting
+    artefact: Artefact | None  # of the learned reward, if there was one
+    tables: dict[str, SourceTable]  # by source; the learned reward is called `LEARNED`, whatever was typed
+    traces: dict[str, Trace]  # likewise; empty unless the plan asked for them
+
+
+def evaluate_sources(
+    request: Request,
+    task: str,
+    reward: str | None,
+    baselines: Sequence[str],
+    plan: Plan,
+    options: Mapping[str, Any] = {},
+) -> Evaluated:
+    """Returns what the learned reward, if any, and its baselines did; tables and traces in the cache are not redone.
+
+    plan: how many lifetimes, which, and what to keep of them. options: of the task's own.
+    """
+    names = [*([reward] if reward else []), *baselines]
+    setting = settle(names, task, episodes=BUDGETS[request.budget][task].episodes, options=options)
+    with progress_bars(task, plan.num_lifetimes) as on_progress:
+        plan = dataclasses.replace(plan, cache=request.cache, on_progress=on_progress)
+        tables, traces = evaluate_all(names, setting, plan)
+    called = {name: LEARNED if name == reward else name for name in names}
+    return Evaluated(
+        setting,
+        setting.artefacts[reward] if reward else None,
+        {called[table.source]: dataclasses.replace(table, source=called[table.source]) for table in tables},
+        {called[name]: trace for name, trace in traces.items()},
+    )
+
+
 def judge(budget: str, claim: Claim) -> Claim:
     """Returns the claim, undecided if the budget was smoke: its rewards have learned nothing, its lives are short."""
     if budget != "smoke" or claim.missing:
@@ -120,6 +164,7 @@ class Results:
     notes: tuple[str, ...]  # how the figure is to be read, a line each
     figure: Figure
     tasks: dict[str, dict[str, Any]]  # what was measured, by task, see `compose_page`
+    tables: dict[str, list[str]]  # the same for people, by task: a table in Markdown
     claims: list[Claim]
     seconds: float
 
@@ -156,7 +201,7 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
         "",
         f"    {document['command']}",
         "",
-        f"Seed {document['seed']}, {document['seconds']:.0f} s ({made_with}).",
+        f"Budget {document['budget']}, seed {document['seed']}, {document['seconds']:.0f} s ({made_with}).",
         *results.notes,
         "",
     ]
@@ -164,15 +209,29 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
         lines += [
             f"## {TITLES[task]}",
             "",
-            f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes, {facts['seconds']:.0f} s; "
+            f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes{_cut(facts)}, {facts['seconds']:.0f} s; "
             + (f"learned reward: {facts['reward']}." if facts["reward"] else "no learned reward."),
             "",
-            "| source | mean return of an episode | 95 % interval |",
-            "|---|---|---|",
-            *(
-                f"| {name} | {score['mean']:.3f} | {score['ci95'][0]:.3f} to {score['ci95'][1]:.3f} |"
-                for name, score in facts["mean_episode_return"].items()
-            ),
+            *results.tables[task],
             "",
         ]
     return "\n".join([*lines, "## Claims", "", claims_table(results.claims), ""])
+
+
+def scores_of(tables: Mapping[str, SourceTable]) -> dict[str, Any]:
+    """Returns the mean return of an episode of each source, with its interval, as JSON."""
+    return {name: mean_and_interval(table.extrinsic.mean(axis=1)) for name, table in tables.items()}
+
+
+def scores_table(scores: Mapping[str, Any]) -> list[str]:
+    """Returns the lines of a table of what `scores_of` returned."""
+    rows = [
+        (name, f"{score['mean']:.3f}", f"{score['ci95'][0]:.3f} to {score['ci95'][1]:.3f}")
+        for name, score in scores.items()
+    ]
+    return markdown_table(("source", "mean return of an episode", "95 % interval"), rows)
+
+
+def _cut(facts: Mapping[str, Any]) -> str:
+    """Returns where lifetimes were stopped, in words, if they were."""
+    return f", their first {facts['steps']} steps" if "steps" in facts else ""

@@ -1,13 +1,15 @@
 """A sentence of the paper as something that numbers can decide: it holds, it does not, or they cannot tell."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from orexis.rewards.registry import LEARNED
 from orexis.statistics import bootstrap_interval, ratio_interval
 
+T = TypeVar("T")
 Verdict: TypeAlias = Literal["holds", "does not", "undecided"]
 
 
@@ -68,6 +70,15 @@ class Claim:
     def as_json(self) -> dict[str, Any]:
         measured = [{**dataclasses.asdict(one), "verdict": self.verdict_on(one)} for one in self.comparisons]
         return {**dataclasses.asdict(self), "comparisons": measured, "verdict": self.verdict}
+
+
+def about_learned(
+    sources: Mapping[str, T], task: str, sentence: str, reading: str, compare: Callable[[T], tuple[Comparison, ...]]
+) -> Claim:
+    """Returns the claim about the learned reward, or the claim that it is missing. sources: what each one did."""
+    if LEARNED not in sources:
+        return Claim(task, sentence, reading, (), "no learned reward")
+    return Claim(task, sentence, reading, compare(sources[LEARNED]))
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
