@@ -4,6 +4,7 @@ worth to the reward at that point of the life."""
 import dataclasses
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orexis.evaluation.lifetimes import Trace
 from orexis.evaluation.walks import promised
@@ -75,7 +76,7 @@ def _replay_step(
     rows = np.where(happened, rows, 0)
     lifetimes = np.arange(len(rows))
 
-    def column(values: np.ndarray, at: np.ndarray = rows) -> np.ndarray:
+    def column(values: ArrayLike, at: np.ndarray = rows) -> np.ndarray:
         return np.asarray(values)[lifetimes, at]
 
     start = grid.start[0] * grid.width + grid.start[1]

@@ -22,9 +22,9 @@ from orexis.statistics import bootstrap_interval, ratio_interval
 OBJECTS = ("A", "B", "C")
 WIDTH, HEIGHT = 7.0, 5.9  # inches: as wide as a page
 PHASES = (1, 2, 3, 4, 6, 9, 14, 21, 31, 51)  # the first episode of each group of episodes; the last: after the last
-FEWEST = 5  # lifetimes that a point is drawn for
+FEWEST = 5  # lifetimes or draws that a point is drawn for
 SPREAD = (0.1, 0.9)  # of the draws, shown as thin lines
-NUM_BINS = 8  # of worths
+NUM_BINS = 8  # of worths, at most
 
 
 def promises_figure(walks: WalkTable, draws: WalkDraws, table: SourceTable, replay: Replay) -> Figure:
@@ -65,7 +65,7 @@ def _draw_draws(figure: Figure, draws: WalkDraws, bottom: float, height: float) 
     """Draws all histories side by side, then what is paid after a visit against what the visit has told."""
     note = "discs: means, thin lines: the middle 80 % of draws; bands: 95 % intervals"
     _head(figure, "b", f"{len(draws.worth)} draws of what A, B, C are worth", note, bottom + height + 0.05)
-    first = figure.add_axes((0.062, bottom, 0.31, height))
+    first = figure.add_axes((0.072, bottom, 0.302, height))
     _draw_histories(first, draws)
     for index, (title, visited, worth, label, (mark, remark)) in enumerate(_slices(draws)):
         axes = figure.add_axes((0.405 + 0.2 * index, bottom, 0.165, height), sharey=first)
@@ -74,8 +74,8 @@ def _draw_draws(figure: Figure, draws: WalkDraws, bottom: float, height: float) 
         if remark:
             axes.axvline(mark, color="#555555", linewidth=0.8, linestyle=(0, (2, 1.5)), zorder=1)
             axes.annotate(
-                remark, (mark, 0.02), (3, 0), ("data", "axes fraction"), textcoords="offset points", fontsize=6,
-                color="#555555",
+                remark, (mark, 1.0), (-3, 0), ("data", "axes fraction"), textcoords="offset points", fontsize=6,
+                ha="right", va="top", color="#555555",
             )  # fmt: skip
         axes.set_title(title, fontweight="normal", fontsize=7.5, loc="center", pad=3)
         axes.set_xlabel(label, labelpad=1.5)
@@ -114,9 +114,7 @@ def _draw_against(axes: Axes, worth: np.ndarray, sums: np.ndarray) -> list[EndLa
 
     Returns the labels of the lines, still to be written.
     """
-    edges = np.linspace(worth.min(), worth.max() + 1e-9, NUM_BINS + 1)
-    bins = [(worth >= low) & (worth < high) for low, high in itertools.pairwise(edges)]
-    bins = [inside for inside in bins if inside.sum() >= FEWEST]
+    bins = np.array_split(np.argsort(worth), max(1, min(NUM_BINS, len(worth) // FEWEST)))  # of equal numbers of draws
     middles = [float(worth[inside].mean()) for inside in bins]
     ends = []
     for column, name in ((0, "A"), (2, "C")):
@@ -134,7 +132,7 @@ def _draw_lives(figure: Figure, table: SourceTable, replay: Replay, bottom: floa
     groups = group_of(table.task_params["rewards"])
     first: Axes | None = None
     for index, group in enumerate(GROUPS):
-        axes = figure.add_axes((0.062 + 0.313 * index, bottom, 0.285, height), sharey=first)
+        axes = figure.add_axes((0.072 + 0.311 * index, bottom, 0.28, height), sharey=first)
         first = first or axes
         members = np.flatnonzero(groups == index)
         axes.set_title(f"{group}  (n = {len(members)})", fontweight="normal", fontsize=7.5, loc="center", pad=3)
