@@ -21,7 +21,7 @@ from orexis.tasks.grid import MOVES
 ROOM = 1.5  # inches across
 GAP = 0.1  # inches between rooms
 HEAD = 0.45  # inches from a row's top to its rooms
-ASIDE = 0.16  # cells: every arrow keeps to the left of the line that it follows, so that a way back is another arrow
+ASIDE = 0.2  # cells: every arrow keeps to the left of the line that it follows, so that a way back is another arrow
 SPANS = {"step": (0.16, 0.84), "arrival": (0.04, 0.68), "bump": (-0.14, 0.5)}
 """Where arrows begin and end, in cells from the middle of the one stepped from: to a free cell, an object, a wall."""
 
