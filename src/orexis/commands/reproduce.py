@@ -37,8 +37,7 @@ class Reproduce:
     tasks: tuple[str, ...] | None = None
     """Which panels; default all that the figure has."""
     rewards: tuple[str, ...] = ()
-    """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named. fig5 takes several of
-    its task: it draws the first and judges all."""
+    """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named. fig5 judges several."""
     train: bool = True
     """Train rewards that are missing; without, their lines are missing too."""
     cache: Path | None = None

@@ -199,7 +199,4 @@ def settled_from(outcome: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def tried_both(outcome: np.ndarray) -> np.ndarray:
     """Returns bool[n], whether each of A and C was reached before the agent settled, or is what it settled for."""
     favourite, since = settled_from(outcome)
-    settled = since < outcome.shape[1]
-    return np.all(
-        [(first_reached(outcome, column) < since) | (settled & (favourite == column)) for column in (A, C)], axis=0
-    )
+    return np.all([(first_reached(outcome, column) < since) | (favourite == column) for column in (A, C)], axis=0)
