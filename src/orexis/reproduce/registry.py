@@ -32,7 +32,16 @@ def _fig3(request: "Request") -> int:
     return reproduce(request)
 
 
-_ENTRIES = (PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),)
+def _fig4(request: "Request") -> int:
+    from orexis.reproduce.fig4 import reproduce
+
+    return reproduce(request)
+
+
+_ENTRIES = (
+    PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),
+    PaperFigure("fig4", "where agents go before and after they find the goal", _fig4, ("empty-rooms",)),
+)
 
 FIGURES: dict[str, PaperFigure] = {entry.name: entry for entry in _ENTRIES}
 """Every figure by the name one types."""
