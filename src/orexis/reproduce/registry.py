@@ -33,6 +33,12 @@ def _fig3(request: "Request") -> int:
     return reproduce(request)
 
 
+def _fig4(request: "Request") -> int:
+    from orexis.reproduce.fig4 import reproduce
+
+    return reproduce(request)
+
+
 def _fig5(request: "Request") -> int:
     from orexis.reproduce.fig5 import reproduce
 
@@ -41,6 +47,7 @@ def _fig5(request: "Request") -> int:
 
 _ENTRIES = (
     PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),
+    PaperFigure("fig4", "where agents go before and after they find the goal", _fig4, ("empty-rooms",)),
     PaperFigure("fig5", "what walks to A, B and C are paid in Random ABC", _fig5, ("random-abc",), several=True),
 )
 
