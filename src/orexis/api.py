@@ -156,8 +156,8 @@ def evaluate(
     recipe: whose settings the agents have; by default those that the rewards were trained with, else the tuned ones.
     episodes: of a lifetime; by default the task's own.
     actions: as trained; reversed; or with four diagonals more.
-    traced: keep every step; such an evaluation is not read from the cache.
-    cache: a folder of tables to reuse and to add to, by default in the user's cache folder. fresh: use none.
+    traced: keep every step too.
+    cache: a folder of tables and traces to reuse and to add to, by default in the user's cache folder. fresh: use none.
     verbose: show progress on stderr.
 
     Raises `orexis.errors.CommandError` for what the command would refuse.

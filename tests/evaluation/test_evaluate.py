@@ -101,6 +101,7 @@ def test_the_cache_gives_back_what_was_lived_and_lives_no_more(evaluated, tmp_pa
         {"source": RANDOM},
         {"num_lifetimes": 6},
         {"seed": 4},
+        {"num_steps": 8},
         {"setting": dataclasses.replace(SETTING, task=Bandit(episodes=7))},
         {"setting": dataclasses.replace(SETTING, config=dataclasses.replace(SETTING.config, learning_rate=0.2))},
         {"setting": dataclasses.replace(SETTING, bonus=BonusConfig({"count": 0.7}))},
@@ -123,11 +124,69 @@ def test_a_task_of_the_users_own_is_not_cached():
     assert cache.key_of(RANDOM, dataclasses.replace(SETTING, task_name="mine:Task"), 5, 3) is None
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK no zip", None])
+@pytest.mark.parametrize("damage", [b"", b"PK no zip", b"PK\x03\x04", None])
 def test_a_damaged_or_missing_table_is_lived_again(evaluated, tmp_path, damage):
     if damage is not None:
-        (tmp_path / "key.npz").write_bytes(damage)
+        for name in ("key.npz", f"key{cache.BESIDE_TABLE}.npz"):
+            (tmp_path / name).write_bytes(damage)
     assert cache.load(tmp_path, "key", "random") is None
+    assert cache.load_trace(tmp_path, "key", 5) is None
+
+
+def test_a_trace_is_kept_beside_its_table(evaluated, tmp_path, monkeypatch):
+    plan = dataclasses.replace(PLAN, cache=tmp_path)
+    evaluate_source("random", SETTING, plan)
+    monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: pytest.fail("lived again"))
+    table, trace = evaluate_source("random", SETTING, plan)
+    np.testing.assert_equal(table.extrinsic, evaluated[0][0].extrinsic)
+    for column in cache.TRACE_COLUMNS:
+        np.testing.assert_array_equal(getattr(trace, column), getattr(evaluated[1]["random"], column))
+    assert evaluate_source("random", SETTING, dataclasses.replace(plan, traced=False))[1] == ()
+
+
+def test_a_table_without_its_trace_is_lived_again(evaluated, tmp_path, monkeypatch):
+    key = cache.key_of(RANDOM, SETTING, 5, 3)
+    cache.save(tmp_path, key, evaluated[0][0])
+    monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        evaluate_source("random", SETTING, dataclasses.replace(PLAN, cache=tmp_path))
+
+
+@pytest.mark.parametrize("num_steps", [1, 5, 1000])
+def test_the_first_steps_of_a_lifetime_are_the_same_whether_it_goes_on_or_not(evaluated, num_steps):
+    (whole_table,), whole = evaluated[0][1:], evaluated[1]["extrinsic-ep"]
+    table, first = evaluate_source("extrinsic-ep", SETTING, dataclasses.replace(PLAN, num_steps=num_steps))
+    kept = min(-(-num_steps // 4) * 4, whole.episode.shape[1])  # whole rollouts, of four steps
+    for column in cache.TRACE_COLUMNS:
+        np.testing.assert_array_equal(getattr(first, column), getattr(whole, column)[:, :kept])
+    lengths = [[np.sum(row == episode) for episode in range(6)] for row in first.episode]
+    np.testing.assert_array_equal(table.length, lengths)
+    assert (table.extrinsic[table.length == 0] == 0).all()
+    assert (table.length <= whole_table.length).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"action": np.zeros((5, 3), np.int32)},
+        {"action": np.full((5, 24), "up")},
+        {"action": np.full((5, 24), None)},  # objects: reading them could run code
+        {"extra": np.zeros((5, 24))},
+        dict.fromkeys(cache.TRACE_COLUMNS, np.zeros((4, 24))),
+        dict.fromkeys(cache.TRACE_COLUMNS, np.zeros(5)),
+    ],
+)
+def test_a_trace_of_other_shapes_is_lived_again(tmp_path, change):
+    columns = {name: np.zeros((5, 24)) for name in cache.TRACE_COLUMNS}
+    np.savez(tmp_path / f"key{cache.BESIDE_TABLE}.npz", **columns)
+    assert cache.load_trace(tmp_path, "key", 5) is not None
+    np.savez(tmp_path / f"key{cache.BESIDE_TABLE}.npz", **(columns | change))
+    assert cache.load_trace(tmp_path, "key", 5) is None
+
+
+def test_a_lifetime_of_no_steps_is_refused():
+    with pytest.raises(ValueError, match="at least 1 step, not 0"):
+        Plan(num_steps=0)
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing(evaluated, tmp_path):

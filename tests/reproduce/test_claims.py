@@ -12,13 +12,13 @@ from orexis.reproduce.claims import Claim, Comparison, claims_table, measure
 from orexis.reproduce.fig3 import judge
 from orexis.reproduce.fig3_claims import (
     CLAIMS,
-    LEARNED,
     more_efficient,
     near_optimal,
     near_optimal_in_key_box,
     opens_no_box,
     recovers_sooner,
 )
+from orexis.rewards.registry import LEARNED
 from tests.figures.conftest import make_table
 
 NAMES = (LEARNED, "extrinsic-ep", "extrinsic-life", "count", "icm", "random", "near-optimal")

@@ -76,6 +76,24 @@ def test_the_start_can_be_excluded_from_the_goals():
     assert (every == jnp.array([2, 2])).all(axis=1).any()
 
 
+def test_the_goal_is_drawn_from_the_cells_that_are_named():
+    task = EmptyRooms(goals=[[8, 8], [2, 2], [4, 4]], goal_at_start=False)  # lists, as JSON has them
+    assert hash(task) == hash(EmptyRooms(goals=((8, 8), (2, 2), (4, 4)), goal_at_start=False))
+    goals = jax.jit(jax.vmap(task.sample))(jax.random.split(KEY, 2000)).goal
+    cells, counts = np.unique(np.asarray(goals), axis=0, return_counts=True)
+    np.testing.assert_array_equal(cells, [[4, 4], [8, 8]])
+    assert counts.min() > 900  # 1000 expected, standard error 22
+
+
+@pytest.mark.parametrize("cell", [(2, 5), (5, 5), (11, 0), (-1, 0)])
+def test_a_goal_in_a_wall_or_outside_is_refused(cell):
+    if cell == (2, 5):
+        assert EmptyRooms(goals=((4, 4), cell)).goals[1] == cell  # a door is free
+    else:
+        with pytest.raises(ValueError, match="a goal must be a free cell of the map"):
+            EmptyRooms(goals=((4, 4), cell))
+
+
 def test_nothing_that_is_seen_tells_where_the_goal_is():
     state = TASK.reset(KEY, TASK.sample(KEY), jnp.int32(0))
     seen = [np.asarray(TASK.observe(RoomsParams(goal=jnp.array(cell)), state)) for cell in TASK.map.free_cells[::9]]

@@ -76,7 +76,7 @@ class Sweep:
         line += ["--episodes", str(self.episodes)] if self.episodes else []
         line += ["--seed", str(self.seed)]
         with progress_bars(self.task, self.lifetimes) as on_progress:
-            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), on_progress)
+            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), on_progress=on_progress)
             if self.source == "agent":
                 page = self._sweep_agent(plan, line)
             elif self.source in ("recipe", "view"):

@@ -7,13 +7,14 @@ same tasks, the same initial thetas, the same random numbers.
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from orexis.config import AgentConfig, MetaConfig
 from orexis.config_json import from_json
 from orexis.errors import BadDataError, UsageError, check_numbers
-from orexis.evaluation.cache import key_of, load, save
+from orexis.evaluation.cache import key_of, load, load_trace, save, save_trace
 from orexis.evaluation.lifetimes import Trace, evaluate_lifetimes
 from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source
 from orexis.evaluation.table import SourceTable
@@ -58,20 +59,27 @@ class Plan:
 
     num_lifetimes: int = EVALUATION_LIFETIMES
     seed: int = 0
-    traced: bool = False  # keep every step; such a run is not read from the cache
-    cache: Path | None = None  # a folder of tables, see `orexis.evaluation.cache`
+    traced: bool = False  # keep every step too
+    cache: Path | None = None  # a folder of tables and traces, see `orexis.evaluation.cache`
+    num_steps: int | None = None  # stop each lifetime there, see `evaluate_batch`; None: at its end
     on_progress: Callable[[str, int], None] = lambda source, num_done: None  # hears of the progress, first of zero
+
+    def __post_init__(self) -> None:
+        if self.num_steps is not None and self.num_steps < 1:
+            raise ValueError(f"a lifetime has at least 1 step, not {self.num_steps}")
 
 
 def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTable, Trace | tuple[()]]:
     """Returns the table of one source on fresh lifetimes, and their steps if the plan asks for them."""
     source, task = make_source(name, setting), setting.task
     plan.on_progress(name, 0)
-    key = key_of(source, setting, plan.num_lifetimes, plan.seed) if plan.cache else None
-    known = load(plan.cache, key, name) if plan.cache and key and not plan.traced else None
-    if known is not None:
-        plan.on_progress(name, plan.num_lifetimes)
-        return known, ()
+    key = key_of(source, setting, plan.num_lifetimes, plan.seed, plan.num_steps) if plan.cache else None
+    if plan.cache and key:
+        known = load(plan.cache, key, name)
+        steps = load_trace(plan.cache, key, plan.num_lifetimes) if plan.traced else ()
+        if known is not None and steps is not None:
+            plan.on_progress(name, plan.num_lifetimes)
+            return known, steps
     params, episodes, trace = evaluate_lifetimes(
         task,
         source.agent,
@@ -82,6 +90,7 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
         plan.num_lifetimes,
         make_mesh(),
         traced=plan.traced,
+        num_steps=plan.num_steps,
         on_progress=lambda num_done: plan.on_progress(name, num_done),
     )
     fields = dataclasses.fields(params) if dataclasses.is_dataclass(params) else ()
@@ -99,6 +108,8 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
     )
     if plan.cache and key:
         save(plan.cache, key, table)
+        if isinstance(trace, Trace):
+            save_trace(plan.cache, key, trace)
     return table, trace
 
 
@@ -109,17 +120,19 @@ def settle(
     agent: str = "actor-critic",
     episodes: int | None = None,
     recipe: str | None = None,
+    options: Mapping[str, Any] = {},
 ) -> Setting:
     """Returns where the sources called are to live. Raises CommandError where they do not go together.
 
     Learned rewards are opened here and nowhere else, so that what lives is what is told of it.
     episodes: of a lifetime, if they are to be other than the task's own. recipe: see `settle_task`.
+    options: of the task's own, see its class.
     """
     artefacts = {name: find_artefact(name) for name in names if name not in SOURCES}
     task_name, agent_config = settle_task(artefacts, task_name, recipe)
-    options = {} if episodes is None else {"episodes": episodes}
+    lengths = {} if episodes is None else {"episodes": episodes}
     try:
-        task = with_actions(make_task(task_name, **options), actions)
+        task = with_actions(make_task(task_name, **lengths, **options), actions)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
     discount = preset(task_name, recipe or "tuned").outer.discount

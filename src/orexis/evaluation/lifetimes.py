@@ -110,15 +110,18 @@ def evaluate_batch(
     seed: int | jax.Array,
     numbers: jax.Array,
     traced: bool = False,
+    num_steps: int | None = None,
 ) -> EvaluationState:
     """Returns the lifetimes `numbers` (i32[B]) of `seed` as they ended.
 
-    Pay, learn, act, until every lifetime of the batch has ended; a rollout pays for one update.
+    Pay, learn, act, until every lifetime of the batch has ended; a rollout pays for one update. num_steps: stop all of
+    them after so many steps, rounded up to whole rollouts; what comes later is missing in their episodes and traces.
     """
     base = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
     keys = jax.vmap(lambda number: jax.random.fold_in(base, number))(numbers)
     length = agent.rollout_length
-    most_rollouts = -(-task.spec.episodes_per_lifetime * task.spec.time_limit // length)
+    most_steps = task.spec.episodes_per_lifetime * task.spec.time_limit
+    most_rollouts = -(-min(most_steps, num_steps or most_steps) // length)
 
     def begin(key: jax.Array) -> EvaluationState:
         key_world, key_agent, key_reward, key_first = (jax.random.fold_in(key, stream) for stream in range(FIRST_ROUND))
@@ -145,7 +148,8 @@ def evaluate_batch(
         return jax.vmap(advance, in_axes=(0, 0, None))(round_keys, lives, age), age + 1
 
     def anyone_alive(carry: tuple[EvaluationState, jax.Array]) -> jax.Array:
-        return jnp.any(carry[0].rollout.in_lifetime[:, 0] > 0)
+        lives, age = carry
+        return jnp.any(lives.rollout.in_lifetime[:, 0] > 0) & (age < most_rollouts)
 
     lives, _ = jax.lax.while_loop(anyone_alive, advance_all, (jax.vmap(begin)(keys), jnp.int32(0)))
     return lives
@@ -162,15 +166,16 @@ def evaluate_lifetimes(
     mesh: Mesh,
     chunk: int = 16,
     traced: bool = False,
+    num_steps: int | None = None,
     on_progress: Callable[[int], None] = lambda num_done: None,
 ) -> tuple[PyTree, Episodes, Trace | tuple[()]]:
     """Returns task params, episodes and traces of lifetimes 0..num_lifetimes−1 as NumPy arrays.
 
-    A chunk at a time on every device; `on_progress` is told how many have ended. The program is compiled once for
-    each task, agent, reward source and mesh, whatever the parameters and the seed.
+    A chunk at a time on every device, the first `num_steps` of each; `on_progress` is told how many have ended. The
+    program is compiled once for each task, agent, reward source and mesh, whatever the parameters and the seed.
     """
     at_once = chunk * mesh.size
-    compiled = lifetimes_program(*cast(Any, (task, agent, reward, mesh, traced)))
+    compiled = lifetimes_program(*cast(Any, (task, agent, reward, mesh, traced, num_steps)))
     pieces = []
     for begin in range(0, num_lifetimes, at_once):
         numbers = np.arange(begin, begin + at_once, dtype=np.int32).reshape(mesh.size, chunk)
@@ -180,11 +185,11 @@ def evaluate_lifetimes(
 
 
 @functools.lru_cache(maxsize=32)
-def lifetimes_program(task: Any, agent: Any, reward: Any, mesh: Mesh, traced: bool):
+def lifetimes_program(task: Any, agent: Any, reward: Any, mesh: Mesh, traced: bool, num_steps: int | None = None):
     """Returns the jitted `(numbers[devices, chunk], seed, learned, params) -> (task params, episodes, trace)`."""
 
     def live_shard(numbers: jax.Array, seed: jax.Array, learned: PyTree, params: PyTree):
-        lives = evaluate_batch(task, agent, learned, reward, params, seed, numbers[0], traced)
+        lives = evaluate_batch(task, agent, learned, reward, params, seed, numbers[0], traced, num_steps)
         return jax.tree.map(lambda x: x[None], (lives.world.params, lives.episodes, lives.trace))
 
     devices = PartitionSpec(mesh.axis_names[0])

@@ -19,3 +19,10 @@ class SourceTable:
     outcome: np.ndarray  # i[n, E]   index into `outcomes`, -1 where the time limit ended the episode
     outcomes: tuple[str, ...]  # () where the task names none
     task_params: dict[str, np.ndarray]  # what was sampled for each lifetime, f[n, ...]
+
+    def select(self, chosen: np.ndarray) -> "SourceTable":
+        """Returns the lifetimes where bool[n] is true."""
+        columns = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        kept = {name: values[chosen] for name, values in columns.items() if isinstance(values, np.ndarray)}
+        params = {name: values[chosen] for name, values in self.task_params.items()}
+        return dataclasses.replace(self, **kept, task_params=params)

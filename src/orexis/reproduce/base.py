@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,18 @@ from matplotlib.figure import Figure
 
 from orexis.config import RunConfig
 from orexis.errors import OK, UsageError
-from orexis.evaluation.sources import find_artefact
+from orexis.evaluation.evaluate import Plan, evaluate_all, settle
+from orexis.evaluation.lifetimes import Trace
+from orexis.evaluation.printing import markdown_table
+from orexis.evaluation.progress import progress_bars
+from orexis.evaluation.scores import mean_and_interval
+from orexis.evaluation.sources import Setting, find_artefact
+from orexis.evaluation.table import SourceTable
 from orexis.figures.palette import paper_style
 from orexis.platform import versions
 from orexis.presets import preset, training_episodes
 from orexis.reproduce.claims import Claim, claims_table
+from orexis.rewards.registry import LEARNED
 from orexis.storage.artefact import Artefact
 from orexis.storage.files import write_json
 from orexis.training.train import train
@@ -71,14 +79,14 @@ class Request:
     train: bool
     cache: Path | None
     command: tuple[str, ...]
+    others: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    """By task: further rewards, of other training seeds say, for the figures that judge several."""
 
 
 def find_reward(request: Request, task: str, folder: Path) -> str | None:
     """Returns the learned reward to evaluate: named, shipped, of an earlier run here, or trained now; else None."""
     if task in request.rewards:
-        if find_artefact(request.rewards[task]).task != task:
-            raise UsageError(f"the reward {request.rewards[task]} was not learned on {task}")
-        return request.rewards[task]
+        return _check_task(request.rewards[task], task)
     if task in shipped_names() and request.budget != "paper":
         return task
     if not request.train:
@@ -93,6 +101,55 @@ def find_reward(request: Request, task: str, folder: Path) -> str | None:
     if code != OK:
         raise SystemExit(code)  # a signal; the same command goes on from here
     return str(run_dir)
+
+
+def find_rewards(request: Request, task: str, folder: Path) -> list[str]:
+    """Returns every learned reward to evaluate: that of `find_reward`, then the others that were named."""
+    first = find_reward(request, task, folder)
+    return [*([first] if first else []), *(_check_task(other, task) for other in request.others.get(task, ()))]
+
+
+def _check_task(reward: str, task: str) -> str:
+    """Returns `reward`. Raises UsageError if it was learned on another task."""
+    if find_artefact(reward).task != task:
+        raise UsageError(f"the reward {reward} was not learned on {task}")
+    return reward
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluated:
+    """What the sources of a figure did on one task."""
+
+    setting: Setting
+    artefact: Artefact | None  # of the learned reward, if there was one
+    tables: dict[str, SourceTable]  # by source; the learned reward is called `LEARNED`, whatever was typed
+    traces: dict[str, Trace]  # likewise; empty unless the plan asked for them
+
+
+def evaluate_sources(
+    request: Request,
+    task: str,
+    reward: str | None,
+    baselines: Sequence[str],
+    plan: Plan,
+    options: Mapping[str, Any] = {},
+) -> Evaluated:
+    """Returns what the learned reward, if any, and its baselines did; tables and traces in the cache are not redone.
+
+    plan: how many lifetimes, which, and what to keep of them. options: of the task's own.
+    """
+    names = [*([reward] if reward else []), *baselines]
+    setting = settle(names, task, episodes=BUDGETS[request.budget][task].episodes, options=options)
+    with progress_bars(task, plan.num_lifetimes) as on_progress:
+        plan = dataclasses.replace(plan, cache=request.cache, on_progress=on_progress)
+        tables, traces = evaluate_all(names, setting, plan)
+    called = {name: LEARNED if name == reward else name for name in names}
+    return Evaluated(
+        setting,
+        setting.artefacts[reward] if reward else None,
+        {called[table.source]: dataclasses.replace(table, source=called[table.source]) for table in tables},
+        {called[name]: trace for name, trace in traces.items()},
+    )
 
 
 def judge(budget: str, claim: Claim) -> Claim:
@@ -120,16 +177,20 @@ class Results:
     notes: tuple[str, ...]  # how the figure is to be read, a line each
     figure: Figure
     tasks: dict[str, dict[str, Any]]  # what was measured, by task, see `compose_page`
+    tables: dict[str, list[str]]  # the same for people, by task: a table in Markdown
     claims: list[Claim]
     seconds: float
+    pictures: dict[str, Figure] = dataclasses.field(default_factory=dict)
+    """Further ones, by the end of their files' names and of the link to them."""
 
 
 def write_results(request: Request, results: Results) -> int:
     """Writes figure, claims and page into `request.out`/NAME, prints the claims and returns OK."""
     folder = request.out / results.name
-    with paper_style():
-        results.figure.savefig(folder / f"{results.name}.png", dpi=PIXELS_PER_INCH)
-        results.figure.savefig(folder / f"{results.name}.svg", metadata={"Date": None})
+    for name, figure in _pictures(results).items():
+        with paper_style():
+            figure.savefig(folder / f"{name}.png", dpi=PIXELS_PER_INCH)
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     document = {
         "command": shlex.join(request.command),
         "budget": request.budget,
@@ -152,11 +213,10 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
     lines = [
         f"# {results.heading}",
         "",
-        f"![{results.name}]({results.name}.png)",
-        "",
+        *(line for name in _pictures(results) for line in (f"![{name}]({name}.png)", "")),
         f"    {document['command']}",
         "",
-        f"Seed {document['seed']}, {document['seconds']:.0f} s ({made_with}).",
+        f"Budget {document['budget']}, seed {document['seed']}, {document['seconds']:.0f} s ({made_with}).",
         *results.notes,
         "",
     ]
@@ -164,15 +224,34 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
         lines += [
             f"## {TITLES[task]}",
             "",
-            f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes, {facts['seconds']:.0f} s; "
+            f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes{_cut(facts)}, {facts['seconds']:.0f} s; "
             + (f"learned reward: {facts['reward']}." if facts["reward"] else "no learned reward."),
             "",
-            "| source | mean return of an episode | 95 % interval |",
-            "|---|---|---|",
-            *(
-                f"| {name} | {score['mean']:.3f} | {score['ci95'][0]:.3f} to {score['ci95'][1]:.3f} |"
-                for name, score in facts["mean_episode_return"].items()
-            ),
+            *results.tables[task],
             "",
         ]
     return "\n".join([*lines, "## Claims", "", claims_table(results.claims), ""])
+
+
+def _pictures(results: Results) -> dict[str, Figure]:
+    """Returns every picture by the name of its files, the figure first."""
+    return {results.name: results.figure} | {f"{results.name}-{name}": one for name, one in results.pictures.items()}
+
+
+def scores_of(tables: Mapping[str, SourceTable]) -> dict[str, Any]:
+    """Returns the mean return of an episode of each source, with its interval, as JSON."""
+    return {name: mean_and_interval(table.extrinsic.mean(axis=1)) for name, table in tables.items()}
+
+
+def scores_table(scores: Mapping[str, Any]) -> list[str]:
+    """Returns the lines of a table of what `scores_of` returned."""
+    rows = [
+        (name, f"{score['mean']:.3f}", f"{score['ci95'][0]:.3f} to {score['ci95'][1]:.3f}")
+        for name, score in scores.items()
+    ]
+    return markdown_table(("source", "mean return of an episode", "95 % interval"), rows)
+
+
+def _cut(facts: Mapping[str, Any]) -> str:
+    """Returns where lifetimes were stopped, in words, if they were."""
+    return f", their first {facts['steps']} steps" if "steps" in facts else ""

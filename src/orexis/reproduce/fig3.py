@@ -1,11 +1,9 @@
 """`orexis reproduce fig3`: agents under the learned reward and under its baselines, on all four tasks."""
 
-import dataclasses
 import time
 
-from orexis.evaluation.evaluate import Plan, evaluate_all, settle
-from orexis.evaluation.progress import progress_bars
-from orexis.evaluation.scores import as_json, mean_and_interval
+from orexis.evaluation.evaluate import Plan
+from orexis.evaluation.scores import as_json
 from orexis.figures.evaluation import Panel, evaluation_figure
 from orexis.reproduce.base import (
     BUDGETS,
@@ -13,13 +11,15 @@ from orexis.reproduce.base import (
     TITLES,
     Request,
     Results,
+    evaluate_sources,
     find_reward,
     judge,
     reward_facts,
+    scores_of,
+    scores_table,
     write_results,
 )
 from orexis.reproduce.fig3_claims import CLAIMS
-from orexis.rewards.registry import LEARNED
 from orexis.storage.artefact import Artefact
 from orexis.storage.files import write_json
 
@@ -49,28 +49,23 @@ def reproduce(request: Request) -> int:
             "lifetimes": BUDGETS[request.budget][task].lifetimes,
             "episodes": panel.tables[0].extrinsic.shape[1],
             "seconds": round(time.monotonic() - begun, 1),
-            "mean_episode_return": {
-                name: mean_and_interval(table.extrinsic.mean(axis=1)) for name, table in tables.items()
-            },
+            "mean_episode_return": scores_of(tables),
         }
         write_json(folder / f"{task}.json", as_json(list(panel.tables)))
+    scores = {task: scores_table(facts["mean_episode_return"]) for task, facts in measured.items()}
     seconds = time.monotonic() - started
-    return write_results(request, Results("fig3", HEADING, NOTES, evaluation_figure(panels), measured, claims, seconds))
+    figure = evaluation_figure(panels)
+    return write_results(request, Results("fig3", HEADING, NOTES, figure, measured, scores, claims, seconds))
 
 
 def run_panel(request: Request, task: str, reward: str | None) -> tuple[Panel, Artefact | None, float]:
     """Returns a task's panel (the learned reward's table as `LEARNED`), the reward that lived, and its optimum."""
     budget = BUDGETS[request.budget][task]
-    names = [*([reward] if reward else []), *BASELINES, *EXTRA.get(task, ())]
-    setting = settle(names, task, episodes=budget.episodes)
-    with progress_bars(task, budget.lifetimes) as on_progress:
-        tables, _ = evaluate_all(
-            names, setting, Plan(budget.lifetimes, SEED, cache=request.cache, on_progress=on_progress)
-        )
-    optimum = setting.task.optimum()  # type: ignore[attr-defined]
+    baselines = (*BASELINES, *EXTRA.get(task, ()))
+    evaluated = evaluate_sources(request, task, reward, baselines, Plan(budget.lifetimes, SEED))
+    optimum = evaluated.setting.task.optimum()  # type: ignore[attr-defined]
     notes = [f"{budget.lifetimes} lifetimes"]
     notes += [f"cut to {budget.episodes} episodes"] if budget.episodes else []
     notes += [] if reward else ["no learned reward was trained"]
-    tables = [dataclasses.replace(table, source=LEARNED) if table.source == reward else table for table in tables]
-    panel = Panel(TITLES[task], tuple(tables), optimum, "; ".join(notes))
-    return panel, setting.artefacts[reward] if reward else None, optimum
+    panel = Panel(TITLES[task], tuple(evaluated.tables.values()), optimum, "; ".join(notes))
+    return panel, evaluated.artefact, optimum

@@ -6,8 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from orexis.evaluation.table import SourceTable
-from orexis.reproduce.claims import Claim, Comparison, measure, measure_share
-from orexis.rewards.registry import LEARNED
+from orexis.reproduce.claims import Claim, about_learned, measure, measure_share
 from orexis.tasks.abc import NonstationaryABC
 
 Tables: TypeAlias = Mapping[str, SourceTable]
@@ -20,7 +19,7 @@ NO_MORE_THAN_CHANCE = 0.05  # share of episodes by which boxes may be opened mor
 def more_efficient(tables: Tables, optimum: float) -> Claim:
     """Empty Rooms."""
     del optimum
-    return _with_learned(
+    return about_learned(
         tables,
         "empty-rooms",
         "the learned intrinsic reward was more efficient than extrinsic rewards and count-based exploration when "
@@ -35,7 +34,7 @@ def more_efficient(tables: Tables, optimum: float) -> Claim:
 def near_optimal(tables: Tables, optimum: float) -> Claim:
     """Random ABC."""
     del optimum
-    return _with_learned(
+    return about_learned(
         tables,
         "random-abc",
         "the agent learned a near-optimal exploration-and-then-exploitation method with the learned intrinsic reward",
@@ -48,7 +47,7 @@ def near_optimal(tables: Tables, optimum: float) -> Claim:
 
 def near_optimal_in_key_box(tables: Tables, optimum: float) -> Claim:
     """Key-Box."""
-    return _with_learned(
+    return about_learned(
         tables,
         "key-box",
         "learned intrinsic reward leads to a near-optimal exploration",
@@ -75,7 +74,7 @@ def opens_no_box(tables: Tables, optimum: float) -> Claim:
 def recovers_sooner(tables: Tables, optimum: float) -> Claim:
     """Non-stationary ABC."""
     del optimum
-    return _with_learned(
+    return about_learned(
         tables,
         "nonstationary-abc",
         "the agent with the learned intrinsic reward quickly recovered its performance when the task changes, whereas "
@@ -95,15 +94,6 @@ CLAIMS: dict[str, tuple[Callable[[Tables, float], Claim], ...]] = {
     "nonstationary-abc": (recovers_sooner,),
 }
 """Each sentence of the paper about the figure: functions of the tables of a task by source, and its optimum."""
-
-
-def _with_learned(
-    tables: Tables, task: str, sentence: str, reading: str, compare: Callable[[SourceTable], tuple[Comparison, ...]]
-) -> Claim:
-    """Returns the claim about the learned reward, or the claim that it is missing."""
-    if LEARNED not in tables:
-        return Claim(task, sentence, reading, (), "no learned reward")
-    return Claim(task, sentence, reading, compare(tables[LEARNED]))
 
 
 def _means(table: SourceTable, episodes: slice = slice(None)) -> np.ndarray:

@@ -51,16 +51,17 @@ class RoomsState:
 class EmptyRooms:
     """Reaching the goal pays 1 and ends the episode; the goal is drawn once a lifetime (paper, section 4.2).
 
-    Any free cell may be the goal, the start too unless `goal_at_start=False`; an agent that starts on it has
-    to leave and come back, since rewards are paid for arriving. The observation is a plane for the agent and, with
-    `shows_walls`, one for the walls. That plane is the same in every state and raises every hidden unit alike, so that
-    all cells look nearly the same to an agent: a teacher is obeyed far worse with it, see docs/tasks.md.
+    Any free cell may be the goal, or those in `goals`, the start too unless `goal_at_start=False`; an agent that
+    starts on it has to leave and come back, since rewards are paid for arriving. The observation is a plane for the
+    agent and, with `shows_walls`, one for the walls. That plane is the same in every state and raises every hidden unit
+    alike, so that all cells look nearly the same to an agent: a teacher is obeyed far worse with it, see docs/tasks.md.
     """
 
     time_limit: int = 100
     episodes: int = 200
     goal_reward: float = 1.0
     goal_at_start: bool = True
+    goals: tuple[tuple[int, int], ...] = ()  # row and column of each cell that may be the goal; none: any free one
     shows_walls: bool = False
     drawing: str = ROOMS_MAP
     outcomes = ("goal",)
@@ -74,6 +75,11 @@ class EmptyRooms:
         lost = np.argwhere(~grid.walls & (distances(grid.walls, grid.start) < 0))
         if len(lost):
             raise ValueError(f"every free cell must be reachable from the start, {tuple(map(int, lost[0]))} is not")
+        named = tuple((int(row), int(column)) for row, column in self.goals)
+        object.__setattr__(self, "goals", named)  # JSON has lists, which have no hash
+        free = {(int(row), int(column)) for row, column in grid.free_cells}
+        if not free.issuperset(self.goals):
+            raise ValueError(f"a goal must be a free cell of the map, {min(set(self.goals) - free)} is none")
         if not len(self._goals):
             raise ValueError("no cell is left for the goal")
 
@@ -148,7 +154,7 @@ class EmptyRooms:
 
     @property
     def _goals(self) -> np.ndarray:  # i32[G, 2]
-        cells = self.map.free_cells
+        cells = np.array(self.goals, np.int32) if self.goals else self.map.free_cells
         return cells if self.goal_at_start else cells[(cells != self.map.start).any(axis=1)]
 
     @property
