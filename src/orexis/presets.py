@@ -30,6 +30,7 @@ RANDOM_ABC = MetaConfig(
     agent=AgentConfig(gradient_clip=2.0),
     outer=dataclasses.replace(
         _OUTER,
+        reward_cost=0.02,
         reward_learning_rate=Schedule(2e-3, 3e-4, 10000, transition_begin=2000),
         entropy_cost=Schedule(0.12, 0.01, 8000),
     ),

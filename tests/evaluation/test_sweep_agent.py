@@ -14,6 +14,7 @@ from orexis.evaluation.evaluate import Plan, evaluate_source
 from orexis.evaluation.lifetimes import evaluate_batch
 from orexis.evaluation.sources import Setting, make_source
 from orexis.evaluation.sweep_agent import (
+    PAPERS,
     PRESET,
     describe,
     differing,
@@ -26,7 +27,7 @@ from orexis.evaluation.sweep_agent import (
     with_changes,
     write_agent_sweep,
 )
-from orexis.presets import TUNED
+from orexis.presets import TUNED, preset
 from orexis.tasks.probes import Bandit
 from tests.instances import norm, small_task
 from tests.training.tiny import TINY_META
@@ -101,6 +102,9 @@ def test_the_preset_stands_beside_another_base_and_only_what_may_vary_varies():
     assert {agent.learning_rate for _, agent in some} == {0.1, 0.01, 0.03, 0.3, 1.0}
     assert {agent.net.conv_gain for _, agent in some} == {1.0, 2.0, 3.0, 4.0}
     assert {agent.rollout_length for _, agent in some} == {config.rollout_length}
+    beside = list_settings(config, {}, (), preset("key-box", "paper"))
+    assert beside[1] == (PAPERS, preset("key-box", "paper").agent)
+    assert [beside[0], *beside[2:]] == everything
     with pytest.raises(UsageError, match="no setting 'speed' to vary"):
         list_settings(config, {}, ("speed",))
 
@@ -163,7 +167,7 @@ def test_the_command_writes_both_files(tmp_path, monkeypatch, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"random-abc-agent.csv", "random-abc-agent.md", "cache"}
     said = capsys.readouterr().out
     assert "--base net.num_filters=2 net.num_hidden=4 --vary optimizer --teacher-scale 0.2" in said
-    assert said.count("**") == 4  # two rows, the preset and the base
+    assert said.count("**") == 6  # three rows, the preset, the paper's and the base
     assert cli.main(["sweep", "count", "--task", "random-abc", "--vary", "net"]) == 2
     assert "belong to orexis sweep agent" in capsys.readouterr().err
     assert cli.main(["sweep", "agent", "--task", "random-abc", "--teacher-scale", "-1"]) == 2

@@ -13,6 +13,7 @@ from orexis.evaluation.sweep_recipe import (
     FULL,
     RecipePlan,
     list_variants,
+    list_views,
     sweep_recipe,
     train_variant,
     write_recipe_sweep,
@@ -37,6 +38,25 @@ def test_every_variant_but_the_first_changes_something_that_its_name_says(task: 
     assert single["without the privileged value"] == ["outer.privileged_value"]
     assert single["without the cost on rewards"] == ["outer.reward_cost"]
     assert _parse(["train", task, "--recipe", "paper"]).config().meta == preset(task, "paper")
+
+
+@pytest.mark.parametrize("task", PAPER_TASKS)
+def test_views_are_the_recipe_s_own_and_the_other_one(task: str):
+    own, other = list_views(task)
+    assert changes(task, own.options) == []
+    assert changes(task, other.options) == ["reward.view"]
+    assert {own.name.split()[0], other.name} == {"planes", "egocentric"}
+
+
+def test_views_have_runs_and_a_page_of_their_own(tmp_path: Path):
+    plan = RecipePlan("key-box", 10, (0,), None, tmp_path, what="view")
+    recipe = dataclasses.replace(plan, what="recipe")
+    assert plan.place(1, 0) != recipe.place(1, 0)
+    assert plan.place(0, 0) == recipe.place(0, 0)  # the recipe itself
+    rows = sweep_recipe(plan, lambda run: table([0.1, 0.3]), print, lambda plan, number, *_: Path(str(number)))
+    page = write_recipe_sweep(tmp_path / "out", plan, rows, ["orexis", "sweep", "view"])
+    assert page.name == "key-box-view.md"
+    assert [row.variant.name for row in rows] == ["egocentric (the recipe's)", "planes"]
 
 
 def table(values: list[float]) -> SourceTable:

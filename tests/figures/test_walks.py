@@ -3,7 +3,8 @@
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from orexis.figures.walks import WalkSums, WalkTable, panel_title, walks_figure, walks_in_words
+from orexis.evaluation.walks import Room, WalkSums, WalkTable
+from orexis.figures.walks import panel_title, walks_figure, walks_in_words
 
 
 def table_of(top, bottom) -> WalkTable:
@@ -14,7 +15,7 @@ def table_of(top, bottom) -> WalkTable:
         for order, row in zip(orders, (top, bottom), strict=True)
     )
     objects = {"A": (0, 0), "B": (0, 4), "C": (4, 0)}
-    return WalkTable((5, 5), (2, 2), objects, {"A": 0.2, "B": -0.5, "C": 0.1}, rows)
+    return WalkTable(Room((5, 5), (2, 2), objects, {"A": 0.2, "B": -0.5, "C": 0.1}), rows)
 
 
 AS_IN_THE_PAPER = table_of(

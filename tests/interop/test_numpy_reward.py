@@ -177,6 +177,18 @@ def test_a_newborn_reward_has_a_memory_of_its_own():
     np.testing.assert_array_equal(pay(reward, told), pay(other, told))
 
 
+def test_copies_remember_what_the_original_did_and_it_nothing_of_theirs():
+    told, reward, undisturbed = random_history(), make_reward(), make_reward()
+    for each in (reward, undisturbed):
+        each.begin(NUM_ENVS)
+        pay(each, told)
+    twice = {name: np.repeat(x, 2, axis=1) for name, x in told.items()}  # [S, E, ...]: row i·2 + k is a copy of i
+    copies = pay(reward.repeated(2), twice)
+    on = pay(reward, told)
+    np.testing.assert_allclose(copies, np.repeat(on, 2, axis=1), atol=1e-6)
+    np.testing.assert_array_equal(on, pay(undisturbed, told))
+
+
 def test_memory_does_not_grow_with_the_steps():
     told, reward = random_history(), make_reward()
     reward.begin(NUM_ENVS)

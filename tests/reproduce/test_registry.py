@@ -20,16 +20,18 @@ def asked(monkeypatch):
     """Two figures in place of ours; returns what they are asked."""
     requests = []
     monkeypatch.setattr("orexis.platform.prepare_jax", lambda num_devices=None: None)
-    for name in tuple(FIGURES):
-        monkeypatch.delitem(FIGURES, name)
+    kept = dict(FIGURES)
+    FIGURES.clear()
     for name, tasks in (("fig3", PAPER_TASKS), ("fig7", ("random-abc",))):
 
         def run(request, name=name):
             requests.append((name, request))
             return OK
 
-        monkeypatch.setitem(FIGURES, name, PaperFigure(name, "", run, tasks))
-    return requests
+        FIGURES[name] = PaperFigure(name, "", run, tasks)
+    yield requests
+    FIGURES.clear()
+    FIGURES.update(kept)  # in their order, whatever a test put there
 
 
 def test_all_runs_every_figure_each_with_its_own_tasks_and_command(asked, tmp_path):
@@ -46,6 +48,18 @@ def test_all_runs_every_figure_each_with_its_own_tasks_and_command(asked, tmp_pa
         assert not request.train
 
 
+def test_further_rewards_go_to_the_figures_that_judge_several(asked, tmp_path):
+    FIGURES["fig7"] = dataclasses.replace(FIGURES["fig7"], several=True)
+    named = [f"random-abc={name}" for name in ("random-abc", "random-abc-no-action")]
+    assert cli.main(["reproduce", "all", "--out", str(tmp_path), "--rewards", *named]) == OK
+    (_, one), (_, several) = asked
+    assert one.rewards == several.rewards == {"random-abc": "random-abc"}
+    assert one.others == {"random-abc": ()}
+    assert several.others == {"random-abc": ("random-abc-no-action",)}
+    assert [word for word in one.command if "=" in word] == named[:1]
+    assert [word for word in several.command if "=" in word] == named
+
+
 def test_one_figure_is_run_alone(asked, tmp_path):
     assert cli.main(["reproduce", "fig3", "--out", str(tmp_path)]) == OK
     assert [name for name, _ in asked] == ["fig3"]
@@ -56,8 +70,8 @@ def test_a_figure_without_any_of_the_tasks_is_left_out(asked, tmp_path):
     assert [name for name, _ in asked] == ["fig3"]
 
 
-def test_a_figure_that_did_not_end_well_stops_the_rest(asked, tmp_path, monkeypatch):
-    monkeypatch.setitem(FIGURES, "fig3", dataclasses.replace(FIGURES["fig3"], run=lambda request: INTERRUPTED))
+def test_a_figure_that_did_not_end_well_stops_the_rest(asked, tmp_path):
+    FIGURES["fig3"] = dataclasses.replace(FIGURES["fig3"], run=lambda request: INTERRUPTED)
     assert cli.main(["reproduce", "all", "--out", str(tmp_path)]) == INTERRUPTED
     assert "fig7" not in [name for name, _ in asked]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from orexis.errors import OK, PREEMPTED, BadDataError, UsageError
+from orexis.evaluation.walks import Room, WalkSums, WalkTable
 from orexis.figures.endings import count_endings, endings_figure
-from orexis.figures.walks import WalkSums, WalkTable
 from orexis.tools import demo as demo_module
 from orexis.tools.demo import demo, draw, read_metrics
 from orexis.tools.demo_report import Results, ceiling, compare, compose_report, verdict
@@ -80,7 +80,7 @@ def results_by_hand() -> Results:
     return Results(
         tables=[learned, extrinsic, make_table("near-optimal", 40, seed=4)],
         endings=count_endings(learned) + count_endings(extrinsic),
-        walks=WalkTable((5, 5), (2, 2), objects, {"A": 0.2, "B": -0.5, "C": 0.1}, rows),
+        walks=WalkTable(Room((5, 5), (2, 2), objects, {"A": 0.2, "B": -0.5, "C": 0.1}), rows),
         metrics={name: np.arange(1.0, 9.0) for name in names},
         training={"updates": 123, "lifetimes": 64, "seed": 5, "env_steps": 45678, "wall_s": 61.0},
     )

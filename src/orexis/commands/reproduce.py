@@ -37,7 +37,7 @@ class Reproduce:
     tasks: tuple[str, ...] | None = None
     """Which panels; default all that the figure has."""
     rewards: tuple[str, ...] = ()
-    """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named."""
+    """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named. fig5 judges several."""
     train: bool = True
     """Train rewards that are missing; without, their lines are missing too."""
     cache: Path | None = None
@@ -54,28 +54,45 @@ class Reproduce:
                 raise UsageError(f"{self.figure} has no panel for {task!r}; it has {', '.join(panels)}")
         if not chosen or len(set(chosen)) != len(chosen):
             raise UsageError("name at least one of --tasks, and none twice")
-        rewards = dict(_split_reward(text, chosen) for text in self.rewards)
+        rewards = _split_rewards(self.rewards, chosen)
+        for task, sources in rewards.items():
+            if len(sources) > 1 and not any(figure.several and task in figure.tasks for figure in figures):
+                raise UsageError(f"{self.figure} takes one reward of {task}, not {len(sources)}")
         from orexis.platform import prepare_jax
 
         prepare_jax()
         for figure in figures:
             tasks = tuple(task for task in chosen if task in figure.tasks)
-            named = {task: source for task, source in rewards.items() if task in tasks}
+            most = None if figure.several else 1
+            named = {task: sources[:most] for task, sources in rewards.items() if task in tasks}
             code = figure.run(self._request(figure.name, tasks, named)) if tasks else OK
             if code != OK:
                 return code
         return OK
 
-    def _request(self, figure: str, tasks: tuple[str, ...], rewards: dict[str, str]) -> "Request":
+    def _request(self, figure: str, tasks: tuple[str, ...], rewards: dict[str, tuple[str, ...]]) -> "Request":
         """Returns what is asked of one figure, with the command that asks for it alone."""
         from orexis.evaluation.cache import default_folder
         from orexis.reproduce.base import Request
 
         line = ["orexis", "reproduce", figure, "--budget", self.budget, "--out", str(self.out), "--tasks", *tasks]
-        line += ["--rewards", *(f"{task}={source}" for task, source in rewards.items())] if rewards else []
+        named = [f"{task}={source}" for task, sources in rewards.items() for source in sources]
+        line += ["--rewards", *named] if named else []
         line += [] if self.train else ["--no-train"]
         cache = self.cache or default_folder()
-        return Request(self.budget, self.out, tasks, rewards, self.train, cache, tuple(line))
+        first = {task: sources[0] for task, sources in rewards.items()}
+        others = {task: sources[1:] for task, sources in rewards.items()}
+        return Request(self.budget, self.out, tasks, first, self.train, cache, tuple(line), others)
+
+
+def _split_rewards(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Returns the sources that were named for each task, in their order. Raises UsageError for one named twice."""
+    rewards: dict[str, tuple[str, ...]] = {}
+    for task, source in (_split_reward(text, tasks) for text in texts):
+        if source in rewards.get(task, ()):
+            raise UsageError(f"--rewards {task}={source} was given twice")
+        rewards[task] = (*rewards.get(task, ()), source)
+    return rewards
 
 
 def _split_reward(text: str, tasks: Sequence[str]) -> tuple[str, str]:

@@ -27,7 +27,8 @@ class Sweep:
         Positional[str],
         arg(
             help=f"One of {', '.join(name for name, entry in REWARDS.items() if entry.grid)}; or agent, for settings "
-            "of the agent under extrinsic-ep and teacher; or recipe, for what each part of a tuned recipe buys."
+            "of the agent under extrinsic-ep and teacher; or recipe, for what each part of a tuned recipe buys; or "
+            "view, for what the reward's network sees."
         ),
     ]
     task: str
@@ -47,13 +48,13 @@ class Sweep:
     teacher_scale: float | None = None
     """Of sweep agent: what a step of the teacher pays; default the task's."""
     updates: int = 3000
-    """Of sweep recipe: updates of each training."""
+    """Of sweep recipe and view: updates of each training."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Of sweep recipe: training seeds."""
+    """Of sweep recipe and view: training seeds."""
     runs: Path = Path("runs/recipe")
-    """Of sweep recipe: folder of the runs, which are kept and gone on with."""
+    """Of sweep recipe and view: folder of the runs, which are kept and gone on with."""
     devices: int | None = None
-    """Of sweep recipe: CPU devices of each training; default one a core."""
+    """Of sweep recipe and view: CPU devices of each training; default one a core."""
 
     def run(self) -> int:
         require_task(self.task)
@@ -75,10 +76,10 @@ class Sweep:
         line += ["--episodes", str(self.episodes)] if self.episodes else []
         line += ["--seed", str(self.seed)]
         with progress_bars(self.task, self.lifetimes) as on_progress:
-            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), on_progress)
+            plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), on_progress=on_progress)
             if self.source == "agent":
                 page = self._sweep_agent(plan, line)
-            elif self.source == "recipe":
+            elif self.source in ("recipe", "view"):
                 page = self._sweep_recipe(plan, line)
             else:
                 grid_of(self.source)
@@ -88,13 +89,13 @@ class Sweep:
         return OK
 
     def _sweep_recipe(self, plan: "Plan", line: list[str]) -> Path:
-        """Writes the table of what each part of a recipe buys; returns the page."""
+        """Writes the table of the variants of a recipe, each trained; returns the page."""
         from orexis.evaluation.evaluate import evaluate_source, settle
         from orexis.evaluation.sweep_recipe import RecipePlan, sweep_recipe, write_recipe_sweep
 
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or self.updates < 1:
             raise UsageError("--seeds takes different numbers, at least one, and --updates at least 1")
-        recipes = RecipePlan(self.task, self.updates, self.seeds, self.episodes, self.runs, self.devices)
+        recipes = RecipePlan(self.task, self.updates, self.seeds, self.episodes, self.runs, self.devices, self.source)
 
         def evaluate(run: Path):
             return evaluate_source(str(run), settle([str(run)], self.task, episodes=self.episodes), plan)[0]
@@ -107,6 +108,7 @@ class Sweep:
         from orexis.evaluation.evaluate import settle
         from orexis.evaluation.sweep import with_coefficients
         from orexis.evaluation.sweep_agent import list_settings, parse_changes, sweep_agent, write_agent_sweep
+        from orexis.presets import PAPER
 
         setting = settle(["extrinsic-ep"], self.task, episodes=self.episodes)
         try:
@@ -114,7 +116,7 @@ class Sweep:
                 setting = with_coefficients(setting, {"teacher_scale": self.teacher_scale})
         except ValueError as error:
             raise UsageError(str(error)) from error
-        agents = list_settings(setting.config, parse_changes(self.base), self.vary)
+        agents = list_settings(setting.config, parse_changes(self.base), self.vary, PAPER.get(self.task))
         rows = sweep_agent(setting, agents, plan)
         line = line + (["--base", *self.base] if self.base else []) + (["--vary", *self.vary] if self.vary else [])
         line += [] if self.teacher_scale is None else ["--teacher-scale", f"{self.teacher_scale:g}"]

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from orexis.agents.actor_critic import theta_norm
-from orexis.config import AgentConfig
+from orexis.config import AgentConfig, MetaConfig
 from orexis.config_json import from_json, to_json
 from orexis.errors import UsageError
 from orexis.evaluation.evaluate import Plan, evaluate_source
@@ -28,7 +28,7 @@ from orexis.evaluation.sources import Setting, make_source
 SOURCES = ("extrinsic-ep", "teacher")
 FIGURES = ("mean", "low", "high", "last_ten", "growth")
 NUM_WEIGHED = 8  # lifetimes whose theta is weighed at their end
-PRESET, BASE = "preset", "base"
+PRESET, BASE, PAPERS = "preset", "base", "the paper's agent"
 
 Changes = dict[str, Any]
 """Fields of `AgentConfig` by name, those of its network with a dot: `{"net.conv_gain": 2.0}`."""
@@ -98,8 +98,11 @@ def parse_changes(texts: Sequence[str]) -> Changes:
     return changes
 
 
-def list_settings(preset: AgentConfig, base: Changes, vary: Sequence[str]) -> list[tuple[str, AgentConfig]]:
-    """Returns the agents to sweep, each with what was changed: the preset, the base if it is another, its variations.
+def list_settings(
+    preset: AgentConfig, base: Changes, vary: Sequence[str], paper: MetaConfig | None = None
+) -> list[tuple[str, AgentConfig]]:
+    """Returns the agents to sweep, each with what was changed: the preset, the paper's, the base if it is another,
+    its variations.
 
     vary: the fields that may vary, all if it is empty; a whole part of them, `net`, too.
     """
@@ -109,6 +112,7 @@ def list_settings(preset: AgentConfig, base: Changes, vary: Sequence[str]) -> li
         if name not in fields and name != "net":
             raise UsageError(f"agents have no setting {name!r} to vary; there are {', '.join(sorted(fields))}")
     settings = [(PRESET, preset)]
+    settings += [(PAPERS, paper.agent)] if paper is not None else []
     settings += [(f"{BASE}: {describe(differing(base, preset))}", start)] if start != preset else []
     for changes in variations(start):
         if not vary or all(name in vary or name.partition(".")[0] in vary for name in changes):
@@ -223,7 +227,7 @@ def _page_cells(row: AgentRow) -> list[str]:
 
 def _bold(changed: str) -> str:
     """Returns `changed`, in bold where it is what the others were changed from."""
-    return f"**{changed}**" if changed == PRESET or changed.startswith(BASE) else changed
+    return f"**{changed}**" if changed in (PRESET, PAPERS) or changed.startswith(BASE) else changed
 
 
 def _cell(value: Any) -> str:

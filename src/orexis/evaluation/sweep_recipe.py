@@ -1,4 +1,4 @@
-"""`orexis sweep recipe`: what each ingredient of a tuned recipe buys, by leaving it out.
+"""`orexis sweep recipe` and `sweep view`: what each ingredient of a tuned recipe buys, and what each view does.
 
 Each variant is trained anew for several seeds, in a process of its own and by the command that its row tells. Then
 fresh agents live by it on the same unused lifetimes as all others. Runs are kept: a sweep that was interrupted goes on,
@@ -12,10 +12,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 
-from orexis.config import MetaConfig
+from orexis.config import HistoryNetConfig, MetaConfig
 from orexis.errors import BAD_DATA, OK, BadDataError, MachineError
 from orexis.evaluation.table import SourceTable
 from orexis.presets import PAPER, preset
@@ -46,6 +47,22 @@ def list_variants(task: str) -> list[Variant]:
     return [*found, Variant(PAPERS, ("--recipe", "paper"))] if paper is not None else found
 
 
+def list_views(task: str) -> list[Variant]:
+    """Returns the recipe of `task` with each view of its reward, its own first."""
+    own = preset(task).reward.view
+    others = [view for view in get_args(get_type_hints(HistoryNetConfig)["view"]) if view != own]
+    return [Variant(f"{own} (the recipe's)", ()), *(Variant(view, ("--reward.view", view)) for view in others)]
+
+
+VARIANTS: dict[str, Callable[[str], list[Variant]]] = {"recipe": list_variants, "view": list_views}
+"""What a sweep trains, by its name."""
+
+_SAID = {
+    "recipe": ("What makes the recipe of {task} work", "Each ingredient left out in turn"),
+    "view": ("What the reward of {task} should see", "Each view of the reward's network"),
+}
+
+
 def _ingredients(meta: MetaConfig) -> list[tuple[str, bool, tuple[str, ...]]]:
     """Returns each ingredient that a recipe may have: its name, whether it has it, and how to leave it out."""
     agent, outer = meta.agent, meta.outer
@@ -56,7 +73,7 @@ def _ingredients(meta: MetaConfig) -> list[tuple[str, bool, tuple[str, ...]]]:
         ("the cost on rewards", outer.reward_cost > 0, ("--outer.reward-cost", "0")),
         ("the inner clip", agent.gradient_clip is not None, ("--agent.gradient-clip", "None")),
         ("the outer clip", outer.gradient_clip is not None, ("--outer.gradient-clip", "None")),
-        ("GAE (λ = 1)", outer.gae_lambda < 1, ("--outer.advantage-trace", "1")),
+        ("GAE (λ = 1)", outer.gae_lambda < 1, ("--outer.gae-lambda", "1")),
         ("annealing the entropy cost", falls, ("--outer.entropy-cost.init-value", end)),
         ("holding the entropy", outer.entropy_level.share is not None, ("--outer.entropy-level.share", "None")),
         ("running scales", outer.normalize, ("--outer.no-normalize",)),
@@ -92,6 +109,7 @@ class RecipePlan:
     episodes: int | None
     folder: Path  # of the runs
     devices: int | None = None
+    what: str = "recipe"  # of VARIANTS
 
     def command(self, variant: Variant, seed: int) -> list[str]:
         """Returns the command line that trains a variant, but for its run folder."""
@@ -104,7 +122,8 @@ class RecipePlan:
 
     def place(self, number: int, seed: int) -> Path:
         """Returns the run folder of variant `number`."""
-        return self.folder / f"{self.task}-{number:02d}-seed{seed}"
+        kind = "" if self.what == "recipe" or number == 0 else f"-{self.what}"  # the recipe itself is trained once
+        return self.folder / f"{self.task}{kind}-{number:02d}-seed{seed}"
 
 
 def train_variant(plan: RecipePlan, number: int, variant: Variant, seed: int) -> Path:
@@ -177,7 +196,7 @@ def sweep_recipe(
 ) -> list[RecipeRow]:
     """Returns a row for each variant of the recipe: all seeds trained, each evaluated on the same lifetimes."""
     rows = []
-    for number, variant in enumerate(list_variants(plan.task)):
+    for number, variant in enumerate(VARIANTS[plan.what](plan.task)):
         tables, failed = [], []
         for seed in plan.seeds:
             try:
@@ -190,9 +209,10 @@ def sweep_recipe(
 
 
 def write_recipe_sweep(out: Path, plan: RecipePlan, rows: list[RecipeRow], command: Sequence[str]) -> Path:
-    """Writes `TASK-recipe.csv` and `.md` into `out` and returns the page."""
+    """Writes `TASK-recipe.csv` (or `-view`) and `.md` into `out` and returns the page."""
     out.mkdir(parents=True, exist_ok=True)
-    stem = f"{plan.task}-recipe"
+    stem = f"{plan.task}-{plan.what}"
+    heading, turns = (text.format(task=plan.task) for text in _SAID[plan.what])
     with (out / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["variant", "options", *FIGURES, *(f"seed_{s}" for s in plan.seeds)])
@@ -200,16 +220,16 @@ def write_recipe_sweep(out: Path, plan: RecipePlan, rows: list[RecipeRow], comma
             figures = (row.mean, row.low, row.high, row.last_ten, *row.gain_over(rows[0]), *row.means)
             writer.writerow([row.variant.name, shlex.join(row.variant.options), *(f"{x:.4f}" for x in figures)])
     lines = [
-        f"# What makes the recipe of {plan.task} work",
+        f"# {heading}",
         "",
-        f"Each ingredient left out in turn, {plan.updates} updates, training seeds "
+        f"{turns}, {plan.updates} updates, training seeds "
         f"{', '.join(map(str, plan.seeds))}; mean extrinsic return of an episode on lifetimes that nothing was chosen "
-        "on. Intervals resample lifetimes; the difference to the whole recipe is taken lifetime by lifetime. The "
+        "on. Intervals resample lifetimes; the difference to the first row is taken lifetime by lifetime. The "
         "seeds' own means stand beside it.",
         "",
         "    " + shlex.join(command),
         "",
-        "| variant | mean | 95 % interval | last ten | more than the whole recipe | each training seed | options |",
+        "| variant | mean | 95 % interval | last ten | more than the first row | each training seed | options |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:

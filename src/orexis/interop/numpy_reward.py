@@ -49,6 +49,18 @@ class NumpyReward:
         other._room = None
         return other
 
+    def repeated(self, times: int) -> "NumpyReward":
+        """Returns the same reward in `times` copies of each lifetime, row i·times + k a copy of i, with its memory.
+
+        The copies may live on differently; the original remembers nothing of it.
+        """
+        room, other = self._begun(), self.newborn()
+        other.begin(times * len(room))
+        copies = other._begun()
+        copies.memory[...] = np.repeat(room.memory, times, axis=0)
+        copies.cell[...] = np.repeat(room.cell, times, axis=0)
+        return other
+
     def step(
         self,
         next_observation: np.ndarray,

@@ -79,14 +79,14 @@ class Request:
     train: bool
     cache: Path | None
     command: tuple[str, ...]
+    others: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    """By task: further rewards, of other training seeds say, for the figures that judge several."""
 
 
 def find_reward(request: Request, task: str, folder: Path) -> str | None:
     """Returns the learned reward to evaluate: named, shipped, of an earlier run here, or trained now; else None."""
     if task in request.rewards:
-        if find_artefact(request.rewards[task]).task != task:
-            raise UsageError(f"the reward {request.rewards[task]} was not learned on {task}")
-        return request.rewards[task]
+        return _check_task(request.rewards[task], task)
     if task in shipped_names() and request.budget != "paper":
         return task
     if not request.train:
@@ -101,6 +101,19 @@ def find_reward(request: Request, task: str, folder: Path) -> str | None:
     if code != OK:
         raise SystemExit(code)  # a signal; the same command goes on from here
     return str(run_dir)
+
+
+def find_rewards(request: Request, task: str, folder: Path) -> list[str]:
+    """Returns every learned reward to evaluate: that of `find_reward`, then the others that were named."""
+    first = find_reward(request, task, folder)
+    return [*([first] if first else []), *(_check_task(other, task) for other in request.others.get(task, ()))]
+
+
+def _check_task(reward: str, task: str) -> str:
+    """Returns `reward`. Raises UsageError if it was learned on another task."""
+    if find_artefact(reward).task != task:
+        raise UsageError(f"the reward {reward} was not learned on {task}")
+    return reward
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,14 +180,17 @@ class Results:
     tables: dict[str, list[str]]  # the same for people, by task: a table in Markdown
     claims: list[Claim]
     seconds: float
+    pictures: dict[str, Figure] = dataclasses.field(default_factory=dict)
+    """Further ones, by the end of their files' names and of the link to them."""
 
 
 def write_results(request: Request, results: Results) -> int:
     """Writes figure, claims and page into `request.out`/NAME, prints the claims and returns OK."""
     folder = request.out / results.name
-    with paper_style():
-        results.figure.savefig(folder / f"{results.name}.png", dpi=PIXELS_PER_INCH)
-        results.figure.savefig(folder / f"{results.name}.svg", metadata={"Date": None})
+    for name, figure in _pictures(results).items():
+        with paper_style():
+            figure.savefig(folder / f"{name}.png", dpi=PIXELS_PER_INCH)
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     document = {
         "command": shlex.join(request.command),
         "budget": request.budget,
@@ -197,8 +213,7 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
     lines = [
         f"# {results.heading}",
         "",
-        f"![{results.name}]({results.name}.png)",
-        "",
+        *(line for name in _pictures(results) for line in (f"![{name}]({name}.png)", "")),
         f"    {document['command']}",
         "",
         f"Budget {document['budget']}, seed {document['seed']}, {document['seconds']:.0f} s ({made_with}).",
@@ -216,6 +231,11 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
             "",
         ]
     return "\n".join([*lines, "## Claims", "", claims_table(results.claims), ""])
+
+
+def _pictures(results: Results) -> dict[str, Figure]:
+    """Returns every picture by the name of its files, the figure first."""
+    return {results.name: results.figure} | {f"{results.name}-{name}": one for name, one in results.pictures.items()}
 
 
 def scores_of(tables: Mapping[str, SourceTable]) -> dict[str, Any]:

@@ -25,12 +25,22 @@ class Comparison:
     at_least: bool = True  # False: the claim is that the number is at most `bound`
 
     @property
+    def limit(self) -> str:
+        """The bound with its sign, in words."""
+        return f"{'≥' if self.at_least else '≤'} {self.bound:g}"
+
+    @property
     def verdict(self) -> Verdict:
         """The interval decides: all of it on the right side of the bound, all of it on the wrong one, or neither."""
         above, below = self.low > self.bound, self.high < self.bound
         if not self.at_least:
             above, below = below, above
         return "holds" if above else "does not" if below else "undecided"
+
+
+def exactly(what: str, value: float, bound: float, at_least: bool = True) -> Comparison:
+    """Returns the comparison of a number in which nothing was sampled: its interval is itself."""
+    return Comparison(what, value, value, value, bound, at_least)
 
 
 def measure(what: str, values: np.ndarray, bound: float, at_least: bool = True) -> Comparison:
@@ -54,6 +64,7 @@ class Claim:
     reading: str  # what we take it to mean, in numbers
     comparisons: tuple[Comparison, ...]  # all must hold; none: what they need is missing
     missing: str = ""  # what, if anything, was not there to be measured: then nothing is decided
+    reward: str = ""  # which learned reward it is about, where several are judged
 
     @property
     def verdict(self) -> Verdict:
@@ -82,7 +93,10 @@ def about_learned(
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
-    """Returns the claims as a Markdown table, a row for each comparison."""
+    """Returns the claims as a Markdown table, a row for each comparison; rewards that are judged are columns."""
+    rewards = list(dict.fromkeys(claim.reward for claim in claims))
+    if len(rewards) > 1:
+        return _side_by_side(claims, rewards)
     headings = ("task", "the paper says", "measured", "value", "95 % interval", "bound", "verdict")
     lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
     for claim in claims:
@@ -90,10 +104,34 @@ def claims_table(claims: Sequence[Claim]) -> str:
         if claim.missing:
             lines.append(f"| {said} | {claim.missing} | | | | {claim.verdict} |")
         for one in claim.comparisons:
-            sign = "≥" if one.at_least else "≤"
             lines.append(
                 f"| {said} | {one.what} | {one.value:.3f} | {one.low:.3f} to {one.high:.3f} "
-                f"| {sign} {one.bound:g} | {claim.verdict_on(one)} |"
+                f"| {one.limit} | {claim.verdict_on(one)} |"
             )
             said = " | "
     return "\n".join(lines)
+
+
+def _side_by_side(claims: Sequence[Claim], rewards: Sequence[str]) -> str:
+    """Returns a table with a column for each reward: for each sentence its verdict, then the numbers that decide it."""
+    lines = [f"| the paper says | measured | bound | {' | '.join(rewards)} |", "|---" * (3 + len(rewards)) + "|"]
+    for sentence, reading in dict.fromkeys((claim.sentence, claim.reading) for claim in claims):
+        same = {claim.reward: claim for claim in claims if (claim.sentence, claim.reading) == (sentence, reading)}
+        verdicts = " | ".join(f"**{same[reward].verdict}**" if reward in same else "" for reward in rewards)
+        lines.append(f"| “{sentence}” ({reading}) | **all of it** | | {verdicts} |")
+        for missing in dict.fromkeys(claim.missing for claim in same.values() if claim.missing):
+            lines.append(f"| | {missing} | | {' | '.join('' for _ in rewards)} |")
+        limits = dict.fromkeys((one.what, one.limit) for claim in same.values() for one in claim.comparisons)
+        for what, limit in limits:
+            cells = [_cell(same[reward], what) if reward in same else "" for reward in rewards]
+            lines.append(f"| | {what} | {limit} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(claim: Claim, what: str) -> str:
+    """Returns value, interval (if it has a width) and verdict of the comparison `what`; nothing if there is none."""
+    for one in claim.comparisons:
+        if one.what == what:
+            interval = f" ({one.low:.3f} to {one.high:.3f})" if one.low < one.high else ""
+            return f"{one.value:.3f}{interval} {claim.verdict_on(one)}"
+    return ""

@@ -24,6 +24,7 @@ class PaperFigure:
     summary: str  # one line of the help
     run: Callable[["Request"], int]  # writes everything into `Request.out`/NAME, returns the exit code
     tasks: tuple[str, ...] = PAPER_TASKS  # those it has panels for
+    several: bool = False  # judges several learned rewards of a task, such as those of other training seeds
 
 
 def _fig3(request: "Request") -> int:
@@ -38,9 +39,16 @@ def _fig4(request: "Request") -> int:
     return reproduce(request)
 
 
+def _fig5(request: "Request") -> int:
+    from orexis.reproduce.fig5 import reproduce
+
+    return reproduce(request)
+
+
 _ENTRIES = (
     PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),
     PaperFigure("fig4", "where agents go before and after they find the goal", _fig4, ("empty-rooms",)),
+    PaperFigure("fig5", "what walks to A, B and C are paid in Random ABC", _fig5, ("random-abc",), several=True),
 )
 
 FIGURES: dict[str, PaperFigure] = {entry.name: entry for entry in _ENTRIES}

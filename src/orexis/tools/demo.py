@@ -15,6 +15,7 @@ from orexis.errors import OK, BadDataError, UsageError, check_numbers
 from orexis.evaluation.evaluate import evaluate
 from orexis.evaluation.printing import print_summary
 from orexis.evaluation.scores import as_json, write_csv
+from orexis.evaluation.walks import walk_table
 from orexis.figures.curves import learning_curves, training_curve
 from orexis.figures.endings import count_endings, endings_figure
 from orexis.figures.palette import paper_style
@@ -24,7 +25,6 @@ from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
 from orexis.storage.files import write_json
 from orexis.tools.demo_report import OPTIMUM, Results, compose_report, verdict
-from orexis.tools.walks import walk_table
 from orexis.training.train import train
 
 TASK = "random-abc"

@@ -8,10 +8,11 @@ import numpy as np
 
 from orexis.evaluation.scores import summarise
 from orexis.evaluation.table import SourceTable
+from orexis.evaluation.walks import WalkTable
 from orexis.figures.endings import ENDINGS, EndingRow, endings_in_words
 from orexis.figures.palette import display_names
 from orexis.figures.report import ReportTable, Section, build_report
-from orexis.figures.walks import WalkTable, panel_title, walks_in_words
+from orexis.figures.walks import panel_title, walks_in_words
 from orexis.platform import versions
 from orexis.statistics import bootstrap_interval
 
@@ -35,7 +36,7 @@ def compose_report(results: Results, pictures: dict[str, bytes], command: str, s
     num_lifetimes, num_episodes = learned.extrinsic.shape
     training, metrics = results.training, results.metrics
     grown = np.nanmax(metrics["theta_norm_p99"]) / metrics["theta_norm_p99"][0]
-    worth = _minus(", ".join(f"{name} pays {paid:g}" for name, paid in results.walks.rewards.items()))
+    worth = _minus(", ".join(f"{name} pays {paid:g}" for name, paid in results.walks.room.rewards.items()))
     learned_endings = [row for row in results.endings if row.source == learned.source]
     extrinsic_endings = [row for row in results.endings if row.source == extrinsic.source]
     sections = [
@@ -220,9 +221,11 @@ def _endings_table(endings: list[EndingRow]) -> ReportTable:
 
 
 def _walks_table(walks: WalkTable) -> ReportTable:
-    panels = {panel.visited: panel for row in walks.rows for panel in row}.values()
-    rows = ((panel_title(panel), *(_minus(f"{panel.sums[name]:+.3f}") for name in walks.objects)) for panel in panels)
-    header = ("walk", *(f"to {name}" for name in walks.objects))
+    rows = (
+        (panel_title(panel), *(_minus(f"{panel.sums[name]:+.3f}") for name in walks.room.objects))
+        for panel in walks.panels.values()
+    )
+    header = ("walk", *(f"to {name}" for name in walks.room.objects))
     return ReportTable("Sum of intrinsic rewards of a walk, mean over shortest paths", header, tuple(rows))
 
 
