@@ -16,10 +16,10 @@ from orexis.rewards.registry import LEARNED
 from orexis.statistics import percentile_interval, resample_counts
 
 WIDTH, PANEL, ROW = 7.1, 1.22, 1.42  # inches: of the figure, height of a panel, of a row
-LEFT, TOP, BOTTOM, GAP = 0.5, 0.24, 0.36, 0.42  # inches
+LEFT, TOP, BOTTOM, GAP = 0.5, 0.24, 0.2, 0.42  # inches
 SHARE = 0.56  # of the width of both panels that the whole lifetime has
 ROWS = {"extrinsic": "extrinsic return", "intrinsic": "intrinsic return", "entropy": "entropy, nats"}
-ALL, HABIT = "all episodes", "to the habit's object"
+ALL, HABIT = "all episodes", "to the habitual object"
 FEWEST = 0.25  # share of lifetimes that must have such an episode for its mean to be drawn
 
 
@@ -113,7 +113,7 @@ def _points(values: np.ndarray, window: slice | None) -> tuple[np.ndarray, np.nd
 
 def _mark_swaps(axes: Axes, swaps: Swaps, window: slice | None) -> None:
     """Draws a dashed line between the last episode before each swap and the first after, and limits the axis."""
-    first, last = (1, swaps.num_episodes) if window is None else (window.start + 1, window.stop)
+    first, last = (1, swaps.num_episodes) if window is None else (window.start, window.stop)
     for swap in swaps.episodes:
         if first <= swap < last:
             axes.axvline(swap + 0.5, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="swap")

@@ -99,7 +99,7 @@ def recoveries(table: SourceTable, swap: int, swaps: Swaps) -> np.ndarray:
     """Returns f[n], how many episodes after a swap the return was back at `RECOVERED` of its level before.
 
     The mean of the latest ones (`Swaps.smoothing`, all of them after the swap) is compared. The time to the next swap,
-    or to the lifetime's end, where it never was; NaN where the level was below `HAD_LEARNED`: there was nothing to lose.
+    or to the lifetime's end, where it never was; NaN where the level was below `HAD_LEARNED`: nothing to lose.
     """
     after = table.extrinsic[:, swap : swap + swaps.period].astype(np.float64)
     width = min(swaps.smoothing, after.shape[1])

@@ -19,6 +19,7 @@ from orexis.reproduce.base import (
     find_reward,
     judge,
     reward_facts,
+    words_of,
     write_results,
 )
 from orexis.reproduce.fig4_claims import CLAIMS
@@ -92,17 +93,9 @@ def measure_search(search: Search) -> dict[str, Any]:
 def facts_table(goals: dict[str, Any]) -> list[str]:
     """Returns the lines of a table of what `measure_group` returned for each goal."""
     rows = [
-        (goal, name, str(one["lifetimes"]), str(one["found"]), _interval(one["cells_seen"]), _interval(one["straight"]))
+        (goal, name, str(one["lifetimes"]), str(one["found"]), words_of(one["cells_seen"]), words_of(one["straight"]))
         for goal, sources in goals.items()
         for name, one in sources.items()
     ]
     headings = ("goal", "source", "lifetimes", "found it", "cells seen", "later episodes straight to it")
     return markdown_table(headings, rows)
-
-
-def _interval(measured: dict[str, Any] | None) -> str:
-    """Returns a mean with its interval, in words."""
-    if measured is None:
-        return "nobody"
-    low, high = measured["ci95"]
-    return f"{measured['mean']:.3g} ({low:.3g} to {high:.3g})"
