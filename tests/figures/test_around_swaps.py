@@ -97,6 +97,13 @@ def test_swaps_are_marked_between_the_episodes_before_and_after(figure):
         assert axes.get_xlim() == ((450, 550) if index % 2 else (1, 1000))
 
 
+def test_a_habit_that_nobody_has_is_not_labelled(tables):
+    learned = tables["learned"]
+    nowhere = dataclasses.replace(learned, outcome=np.full(learned.outcome.shape, -1))
+    figure = around_swaps_figure(tables | {"learned": nowhere}, SWAPS, 500)
+    assert [text.get_text() for text in figure.axes[3].texts] == ["all episodes"]
+
+
 def test_without_a_learned_reward_there_is_no_intrinsic_return(tables):
     figure = around_swaps_figure({name: tables[name] for name in SOURCES[1:]}, SWAPS, 500)
     assert [axes.get_ylabel() for axes in figure.axes[::2]] == ["extrinsic return", "entropy, nats"]

@@ -81,8 +81,9 @@ def _draw_intrinsic(axes: Axes, table: SourceTable, swaps: Swaps, window: slice 
     x, habit, low, high = masked_band(table.intrinsic, chosen, window)
     axes.fill_between(x, low, high, color=GREY, alpha=0.2, lw=0)
     axes.plot(x, habit, color="#444444", linestyle=(0, (1, 1)), label=HABIT)
+    ends = [EndLabel(float(mean[-1]), ALL, LEARNED_STYLE.color)]
     known = habit[~np.isnan(habit)]
-    return [EndLabel(float(mean[-1]), ALL, LEARNED_STYLE.color), EndLabel(float(known[-1]), HABIT, "#444444")]
+    return [*ends, EndLabel(float(known[-1]), HABIT, "#444444")] if len(known) else ends
 
 
 def masked_band(

@@ -49,7 +49,7 @@ def reproduce(request: Request) -> int:
     evaluated = evaluate_sources(request, TASK, reward, BASELINES, plan, {"goals": GOALS})
     task = cast(EmptyRooms, evaluated.setting.task)
     searches = {name: search_of(task, table, evaluated.traces[name], STEPS) for name, table in evaluated.tables.items()}
-    groups = [group_of(searches, goal) for goal in GOALS]
+    groups = [group for goal in GOALS if (group := group_of(searches, goal)) is not None]
     seconds = round(time.monotonic() - started, 1)
     facts = {
         **reward_facts(evaluated.artefact),
@@ -65,11 +65,11 @@ def reproduce(request: Request) -> int:
     return write_results(request, Results(NAME, HEADING, NOTES, figure, {TASK: facts}, tables, claims, seconds))
 
 
-def group_of(searches: dict[str, Search], goal: tuple[int, int]) -> Group:
-    """Returns the lifetimes of all sources with that goal."""
+def group_of(searches: dict[str, Search], goal: tuple[int, int]) -> Group | None:
+    """Returns the lifetimes of all sources with that goal, the same ones; None if there is none."""
     chosen = {name: search.with_goal(goal) for name, search in searches.items()}
     away = next(iter(chosen.values())).away
-    return Group(f"goal {away[0]} steps away" if len(away) else "", goal, chosen)
+    return Group(f"goal {away[0]} steps away", goal, chosen) if len(away) else None
 
 
 def measure_group(group: Group) -> dict[str, Any]:
