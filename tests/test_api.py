@@ -201,7 +201,7 @@ def test_an_evaluation_is_what_the_command_writes(tmp_path, capsys, undisturbed)
         part = result.summary["sources"][table.source]
         np.testing.assert_allclose(part["episode_return"], table.extrinsic.mean(axis=0), rtol=1e-6)
     assert {"task", "seed", "sources", "actions", "agent"} == set(result.summary)
-    assert len(list(tmp_path.glob("*.npz"))) == 2
+    assert len(list(tmp_path.glob("*.npz"))) == 4  # a table and a trace of each
     again = orexis.evaluate("random", "bandit", 5, 3, recipe="tuned", episodes=6, fresh=True)
     assert "random" in capsys.readouterr().err
     assert again.tables[0].extrinsic.shape == (5, 6)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from orexis.evaluation.table import SourceTable
 
@@ -22,6 +24,14 @@ def make_table(source: str, num_lifetimes: int = 6, num_episodes: int = 50, seed
         outcomes=("A", "B", "C"),
         task_params={"rewards": rng.uniform(-1, 1, size=(num_lifetimes, 3)).astype(np.float32)},
     )
+
+
+def assert_nothing_is_cut(figure: Figure) -> None:
+    """Asserts that all that is drawn, ticks and labels included, lies inside the figure."""
+    drawn = figure.get_tightbbox(FigureCanvasAgg(figure).get_renderer())  # in inches
+    width, height = figure.get_size_inches()
+    assert 0 <= drawn.x0 < drawn.x1 <= width
+    assert 0 <= drawn.y0 < drawn.y1 <= height
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 
 from orexis.figures.heat_maps import PHASES, Group, heat_maps_figure, visit_map
 from orexis.figures.palette import style_of
-from orexis.figures.visits import coverage
+from orexis.figures.visits import count_visits, coverage
+from tests.figures.conftest import assert_nothing_is_cut
 from tests.figures.searches import TASK, random_search
 
 SOURCES = ("learned", "extrinsic-ep", "count", "icm")
@@ -37,6 +38,8 @@ def test_a_map_sums_to_its_steps_and_is_empty_in_walls(groups):
             shown = visit_map(search, after)
             assert np.nansum(shown) == pytest.approx(1000.0)
             np.testing.assert_array_equal(np.isnan(shown), TASK.map.walls)
+            visits = count_visits(search, after).sum(axis=0)
+            np.testing.assert_allclose(shown[~TASK.map.walls], 1000 * visits / visits.sum())
 
 
 def test_a_map_without_a_step_is_empty(groups):
@@ -51,12 +54,15 @@ def test_every_map_shows_its_own_lifetimes_on_one_scale_with_start_goal_and_wall
         (image,) = axes.images
         shown = visit_map(group.searches[name], after)
         np.testing.assert_allclose(np.nan_to_num(image.get_array().filled(0.0)), np.nan_to_num(shown))
+        steps = count_visits(group.searches[name], after).sum(axis=1)
+        assert axes.texts[0].get_text() == f"n = {(steps > 0).sum()}, {steps.sum() / (steps > 0).sum():.0f} steps"
         scales.add((image.norm.vmin, image.norm.vmax, image.cmap.name))
         start, goal = ((line.get_ydata()[0], line.get_xdata()[0]) for line in axes.lines)
         assert start == TASK.map.start
         assert goal == group.goal
         assert len(axes.patches) == TASK.map.walls.sum()
-    assert len(scales) == 1
+    ((_, darkest, _),) = scales
+    assert darkest >= max(np.nanmax(visit_map(group.searches[name], after)) for name, group, after in cells)
 
 
 def test_curves_are_the_mean_cells_seen_inside_their_bands_in_the_colours_of_the_sources(groups, figure):
@@ -75,12 +81,9 @@ def test_curves_are_the_mean_cells_seen_inside_their_bands_in_the_colours_of_the
 
 
 def test_nothing_is_cut_and_no_text_lies_on_another(figure):
-    figure.canvas.draw()
+    assert_nothing_is_cut(figure)
     texts = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
     boxes = [text.get_window_extent() for text in texts]
     assert len(boxes) == 4 + 2 * 3 + 16 + 2 * 4  # sources, rows, maps, ends of lines
-    for box in boxes:
-        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
-        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
     for one, other in itertools.combinations(boxes, 2):
         assert not one.overlaps(other)

@@ -11,7 +11,7 @@ from matplotlib.textpath import TextPath
 
 from orexis.colors import BLACK, GREY
 from orexis.evaluation.table import SourceTable
-from orexis.figures.palette import LEARNED, display_names, paper_style, style_of
+from orexis.figures.palette import LEARNED, SourceStyle, display_names, paper_style, style_of
 from orexis.statistics import bootstrap_interval
 
 COLUMN_WIDTH = 3.5  # inches
@@ -64,11 +64,7 @@ def draw_curves(axes: Axes, tables: Sequence[SourceTable], optimum: float | None
     num_episodes = max(table.extrinsic.shape[1] for table in tables)
     for table, name in zip(tables, display_names([table.source for table in tables]), strict=True):
         style = style_of(table.source)
-        episodes, returns = binned(table.extrinsic)
-        mean = returns.mean(axis=0)
-        low, high = bootstrap_interval(returns)
-        axes.fill_between(episodes, low, high, color=style.color, alpha=0.09 if style.color == BLACK else 0.17, lw=0)
-        axes.plot(episodes, mean, color=style.color, linestyle=style.dashes, label=name)
+        draw_band(axes, *binned(table.extrinsic), style, name)
         ends.append(EndLabel(float(table.extrinsic[:, -max(10, num_episodes // 20) :].mean()), name, style.color))
     if optimum is not None:
         axes.axhline(optimum, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="optimum")
@@ -78,6 +74,15 @@ def draw_curves(axes: Axes, tables: Sequence[SourceTable], optimum: float | None
     axes.set_xlabel("episode of the lifetime")
     axes.set_ylabel("extrinsic return", labelpad=2)
     return ends
+
+
+def draw_band(axes: Axes, x: np.ndarray, values: np.ndarray, style: SourceStyle, name: str) -> np.ndarray:
+    """Draws the mean of f[n, P] over lifetimes at x f[P] and its 95 % bootstrap interval; returns the mean, f[P]."""
+    mean = values.mean(axis=0)
+    low, high = bootstrap_interval(values)
+    axes.fill_between(x, low, high, color=style.color, alpha=0.09 if style.color == BLACK else 0.17, lw=0)
+    axes.plot(x, mean, color=style.color, linestyle=style.dashes, label=name)
+    return mean
 
 
 def binned(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from orexis.colors import BLUE, YELLOW
-from orexis.figures.curves import EndLabel, label_ends, width_of
+from orexis.figures.curves import EndLabel, draw_band, label_ends, width_of
 from orexis.figures.palette import display_names, paper_style, style_of
 from orexis.figures.visits import Search, count_visits, coverage
-from orexis.statistics import bootstrap_interval
 
 COLORS = LinearSegmentedColormap.from_list("visits", ["#FFF3D6", "#F6B96B", "#D1563C", "#7B1D54", "#1B0C33"])
 """From pale to dark, so that grey print keeps the order; no source has one of these colours."""
@@ -115,16 +114,14 @@ def _draw_coverage(axes: Axes, searches: Mapping[str, Search]) -> list[EndLabel]
     the goal; returns the labels."""
     ends = []
     for (source, search), name in zip(searches.items(), display_names(list(searches)), strict=True):
-        color, num_steps = style_of(source).color, search.num_steps
+        style, num_steps = style_of(source), search.num_steps
         steps = np.unique(np.linspace(0, num_steps, 121).astype(int))
-        seen = coverage(search)[:, steps]
-        mean = seen.mean(axis=0)
-        axes.fill_between(steps, *bootstrap_interval(seen), color=color, alpha=0.17, lw=0)
-        axes.plot(steps, mean, color=color, label=name)
+        mean = draw_band(axes, steps, coverage(search)[:, steps], style, name)
         halfway = float(np.sort(search.found)[(len(search.found) - 1) // 2]) + 1
         if halfway <= num_steps:
-            axes.plot(halfway, np.interp(halfway, steps, mean), "o", ms=4, color=color, mec="white", mew=0.7, zorder=4)
-        ends.append(EndLabel(float(mean[-1]), name, color))
+            height = np.interp(halfway, steps, mean)
+            axes.plot(halfway, height, "o", ms=4, color=style.color, mec="white", mew=0.7, zorder=4)
+        ends.append(EndLabel(float(mean[-1]), name, style.color))
         axes.set_xlim(0, num_steps)
     num_cells = len(next(iter(searches.values())).task.map.free_cells)
     axes.set_ylim(0, num_cells)

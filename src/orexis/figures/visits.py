@@ -98,6 +98,6 @@ def straight_shares(search: Search) -> np.ndarray:
     at_goal = table.outcome == 0
     later = np.cumsum(at_goal, axis=1) - at_goal > 0
     counted = later & (at_goal | (table.length >= search.task.time_limit))
-    straight = counted & at_goal & (table.length <= STRAIGHT * search.away[:, None])
+    straight = later & at_goal & (table.length <= STRAIGHT * search.away[:, None])
     num = counted.sum(axis=1)
     return np.where(num > 0, straight.sum(axis=1) / np.maximum(num, 1), np.nan)

@@ -252,6 +252,14 @@ def scores_table(scores: Mapping[str, Any]) -> list[str]:
     return markdown_table(("source", "mean return of an episode", "95 % interval"), rows)
 
 
+def words_of(measured: Mapping[str, Any] | None) -> str:
+    """Returns a mean with its interval, as `mean_and_interval` returned them, in words."""
+    if measured is None:
+        return "none"
+    low, high = measured["ci95"]
+    return f"{measured['mean']:.3g} ({low:.3g} to {high:.3g})"
+
+
 def _cut(facts: Mapping[str, Any]) -> str:
     """Returns where lifetimes were stopped, in words, if they were."""
     return f", their first {facts['steps']} steps" if "steps" in facts else ""

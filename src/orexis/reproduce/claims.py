@@ -49,6 +49,12 @@ def measure(what: str, values: np.ndarray, bound: float, at_least: bool = True) 
     return Comparison(what, float(np.mean(values)), float(low), float(high), bound, at_least)
 
 
+def measure_known(what: str, values: np.ndarray, bound: float, at_least: bool = True) -> Comparison | None:
+    """Returns the same for the lifetimes whose number is known, not NaN, and says how many; None for fewer than two."""
+    known = values[~np.isnan(values)]
+    return measure(f"{what} ({len(known)} lifetimes)", known, bound, at_least) if len(known) > 1 else None
+
+
 def measure_share(what: str, values: np.ndarray, whole: np.ndarray, bound: float) -> Comparison:
     """Returns the comparison of mean over mean of f[n] and f[n], two sources' numbers for the same lifetimes."""
     low, high = ratio_interval(values, whole)
@@ -84,12 +90,19 @@ class Claim:
 
 
 def about_learned(
-    sources: Mapping[str, T], task: str, sentence: str, reading: str, compare: Callable[[T], tuple[Comparison, ...]]
+    sources: Mapping[str, T],
+    task: str,
+    sentence: str,
+    reading: str,
+    compare: Callable[[T], Sequence[Comparison | None]],
 ) -> Claim:
-    """Returns the claim about the learned reward, or the claim that it is missing. sources: what each one did."""
+    """Returns the claim about the learned reward, or what is missing: it, or lifetimes to compare (None). sources: what
+    each one did."""
     if LEARNED not in sources:
         return Claim(task, sentence, reading, (), "no learned reward")
-    return Claim(task, sentence, reading, compare(sources[LEARNED]))
+    compared = compare(sources[LEARNED])
+    known = tuple(one for one in compared if one is not None)
+    return Claim(task, sentence, reading, known, "" if len(known) == len(compared) else "too few lifetimes to compare")
 
 
 def claims_table(claims: Sequence[Claim]) -> str:

@@ -19,6 +19,7 @@ from orexis.reproduce.base import (
     find_reward,
     judge,
     reward_facts,
+    words_of,
     write_results,
 )
 from orexis.reproduce.fig4_claims import CLAIMS
@@ -48,7 +49,7 @@ def reproduce(request: Request) -> int:
     evaluated = evaluate_sources(request, TASK, reward, BASELINES, plan, {"goals": GOALS})
     task = cast(EmptyRooms, evaluated.setting.task)
     searches = {name: search_of(task, table, evaluated.traces[name], STEPS) for name, table in evaluated.tables.items()}
-    groups = [group_of(searches, goal) for goal in GOALS]
+    groups = [group for goal in GOALS if (group := group_of(searches, goal)) is not None]
     seconds = round(time.monotonic() - started, 1)
     facts = {
         **reward_facts(evaluated.artefact),
@@ -64,11 +65,11 @@ def reproduce(request: Request) -> int:
     return write_results(request, Results(NAME, HEADING, NOTES, figure, {TASK: facts}, tables, claims, seconds))
 
 
-def group_of(searches: dict[str, Search], goal: tuple[int, int]) -> Group:
-    """Returns the lifetimes of all sources with that goal."""
+def group_of(searches: dict[str, Search], goal: tuple[int, int]) -> Group | None:
+    """Returns the lifetimes of all sources with that goal, the same ones; None if there is none."""
     chosen = {name: search.with_goal(goal) for name, search in searches.items()}
     away = next(iter(chosen.values())).away
-    return Group(f"goal {away[0]} steps away" if len(away) else "", goal, chosen)
+    return Group(f"goal {away[0]} steps away", goal, chosen) if len(away) else None
 
 
 def measure_group(group: Group) -> dict[str, Any]:
@@ -92,17 +93,9 @@ def measure_search(search: Search) -> dict[str, Any]:
 def facts_table(goals: dict[str, Any]) -> list[str]:
     """Returns the lines of a table of what `measure_group` returned for each goal."""
     rows = [
-        (goal, name, str(one["lifetimes"]), str(one["found"]), _interval(one["cells_seen"]), _interval(one["straight"]))
+        (goal, name, str(one["lifetimes"]), str(one["found"]), words_of(one["cells_seen"]), words_of(one["straight"]))
         for goal, sources in goals.items()
         for name, one in sources.items()
     ]
     headings = ("goal", "source", "lifetimes", "found it", "cells seen", "later episodes straight to it")
     return markdown_table(headings, rows)
-
-
-def _interval(measured: dict[str, Any] | None) -> str:
-    """Returns a mean with its interval, in words."""
-    if measured is None:
-        return "nobody"
-    low, high = measured["ci95"]
-    return f"{measured['mean']:.3g} ({low:.3g} to {high:.3g})"

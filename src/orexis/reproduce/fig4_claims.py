@@ -1,20 +1,18 @@
 """What the paper says about its fourth figure, and how the steps of lifetimes decide it."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 
 from orexis.figures.visits import STRAIGHT, Search, seen_within, straight_shares
-from orexis.reproduce.claims import Claim, Comparison, about_learned, measure
+from orexis.reproduce.claims import Claim, Comparison, about_learned, measure, measure_known
 from orexis.rewards.registry import LEARNED
 
 Searches: TypeAlias = Mapping[str, Search]
 TASK = "empty-rooms"
 BONUSES = ("count", "icm")
 WITHOUT = "extrinsic-ep"  # no bonus
-FEWEST = 2  # lifetimes that an interval can be made of
 
 
 def explores(searches: Searches) -> Claim:
@@ -41,20 +39,17 @@ def bonuses_explore(searches: Searches) -> Claim:
 
 def exploits(searches: Searches) -> Claim:
     """Both, once it is found."""
-    goals = {tuple(goal) for goal in searches[WITHOUT].goal.tolist()}
-    claim = about_learned(
+    return about_learned(
         searches,
         TASK,
         "Once the goal is found the intrinsic reward encourages the agent to exploit it without further exploration [… "
         "count-based and ICM rewards] hinders exploitation when the goal is found",
         f"share of the later episodes that reach the goal within {STRAIGHT:g} times the shortest path, in lifetimes "
         "where both agents found it: learned less bonus is above 0, for each goal",
-        lambda learned: tuple(
-            one for goal in sorted(goals) for bonus in BONUSES if (one := compare_straight(searches, bonus, goal))
-        ),
+        lambda learned: [
+            compare_straight(searches, bonus, steps) for steps in np.unique(learned.away) for bonus in BONUSES
+        ],
     )
-    too_few = not claim.missing and len(claim.comparisons) < len(goals) * len(BONUSES)
-    return dataclasses.replace(claim, missing="too few lifetimes found the goal") if too_few else claim
 
 
 CLAIMS: tuple[Callable[[Searches], Claim], ...] = (explores, bonuses_explore, exploits)
@@ -70,13 +65,9 @@ def compare_coverage(searches: Searches, name: str) -> Comparison:
     return measure(f"{name} − {WITHOUT} ({far.sum()} lifetimes)", more[far], 0.0)
 
 
-def compare_straight(searches: Searches, bonus: str, goal: tuple[int, ...]) -> Comparison | None:
-    """Returns how much larger a share of episodes went straight to `goal` under the learned reward than under a bonus;
-    None where hardly any lifetime can be compared."""
+def compare_straight(searches: Searches, bonus: str, steps: int) -> Comparison | None:
+    """Returns how much larger a share of episodes went straight to a goal so many steps away under the learned reward
+    than under a bonus; None where hardly any lifetime can be compared."""
     difference = np.subtract(*(straight_shares(searches[name]) for name in (LEARNED, bonus)))
-    chosen = (searches[bonus].goal == goal).all(axis=1)
-    known = difference[chosen & ~np.isnan(difference)]
-    if len(known) < FEWEST:
-        return None
-    steps = searches[bonus].away[chosen][0]
-    return measure(f"{LEARNED} − {bonus}, goal {steps} steps away ({len(known)} lifetimes)", known, 0.0)
+    chosen = searches[bonus].away == steps
+    return measure_known(f"{LEARNED} − {bonus}, goal {steps} steps away", difference[chosen], 0.0)

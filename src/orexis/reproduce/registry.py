@@ -45,10 +45,17 @@ def _fig5(request: "Request") -> int:
     return reproduce(request)
 
 
+def _fig6(request: "Request") -> int:
+    from orexis.reproduce.fig6 import reproduce
+
+    return reproduce(request)
+
+
 _ENTRIES = (
     PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),
     PaperFigure("fig4", "where agents go before and after they find the goal", _fig4, ("empty-rooms",)),
     PaperFigure("fig5", "what walks to A, B and C are paid in Random ABC", _fig5, ("random-abc",), several=True),
+    PaperFigure("fig6", "returns and entropy around the swaps", _fig6, ("nonstationary-abc",)),
 )
 
 FIGURES: dict[str, PaperFigure] = {entry.name: entry for entry in _ENTRIES}
