@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orexis.config import RunConfig
+from orexis.config import Learn, RunConfig
 from orexis.errors import INTERRUPTED, OK, PREEMPTED
 from orexis.storage import checkpoint
 from orexis.storage.reading import unpack_arrays
@@ -22,7 +22,7 @@ CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: PREEMPTED, signal.SIGI
 NEVER = 1_000_000  # updates
 INTERVAL = 2  # updates between two checkpoints
 TINY = with_updates(NEVER, checkpoint_every=INTERVAL)
-ARRAYS = "reward/reward.safetensors"
+ARRAYS = {"reward": "reward/reward.safetensors", "policy": "policy/policy.safetensors"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Trainer:
 
     def _work(self, run_dir: Path, updates: int) -> tuple:
         if self.program is None:
-            return children.train_tiny, run_dir, updates
+            return children.train_tiny, run_dir, updates, self.config.meta.learn
         return children.train_frozen, self.program, run_dir, dataclasses.replace(self.config, updates=updates)
 
 
@@ -101,7 +101,8 @@ def kill_run(
 def assert_same_run(run_dir: Path, straight: Path, end: int) -> None:
     assert digest_of(run_dir, end) == digest_of(straight, end)
     assert rows_of(run_dir) == rows_of(straight)
-    assert (run_dir / ARRAYS).read_bytes() == (straight / ARRAYS).read_bytes()
+    arrays = next(name for kind, name in ARRAYS.items() if (straight / kind).is_dir())
+    assert (run_dir / arrays).read_bytes() == (straight / arrays).read_bytes()
 
 
 def finish_and_compare(trainer: Trainer, folder: Path, saved: int) -> None:
@@ -112,8 +113,11 @@ def finish_and_compare(trainer: Trainer, folder: Path, saved: int) -> None:
     assert_same_run(folder / "killed", folder / "straight", end)
 
 
-def test_a_run_that_is_killed_twice(tmp_path, trials):
-    trainer = Trainer(TINY)
+@pytest.mark.parametrize(
+    "learn", ["reward", *(pytest.param(learn, marks=pytest.mark.slow) for learn in ("rl2", "maml"))]
+)
+def test_a_run_that_is_killed_twice(tmp_path, trials, learn: Learn):
+    trainer = Trainer(dataclasses.replace(TINY, meta=dataclasses.replace(TINY.meta, learn=learn)))
     finish_and_compare(trainer, tmp_path, kill_run(trainer, tmp_path / "killed", 2, seed=6, trial=trials))
 
 

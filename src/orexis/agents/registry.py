@@ -103,8 +103,8 @@ def _maml(spec: TaskSpec, network: HistoryNetConfig | PolicyNetConfig, config: A
 
 
 POLICIES: dict[str, PolicyEntry] = {
-    "rl2": PolicyEntry("rl2", "RL²", colors.GREEN, "the policy, which learns in its memory alone", _rl2),
-    "maml": PolicyEntry("maml", "MAML", colors.PURPLE, "actor-critic, its theta the learned one at first", _maml),
+    "rl2": PolicyEntry("rl2", "RL²", colors.WINE, "the policy, which learns in its memory alone", _rl2),
+    "maml": PolicyEntry("maml", "MAML", colors.OLIVE, "actor-critic, its theta the learned one at first", _maml),
 }
 """The learned policies, by how they were learned."""
 
