@@ -23,7 +23,7 @@ LINES = (
     ("storage",),
     ("zoo",),
     ("interop",),
-    ("platform",),
+    ("platform", "xla_flags"),
     ("evaluation",),
     ("figures",),
     ("training",),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from orexis.errors import UsageError
 from orexis.interop.forks import jax_has_started
+from orexis.xla_flags import known_flags
 
 XLA_FLAGS = {
     # Ops on a few lifetimes are too small for threads; the cores are used as devices instead.
@@ -22,13 +23,17 @@ XLA_FLAGS = {
     # Devices wait for each other at every update: on a crowded machine longer than the 40 s after which XLA aborts.
     "--xla_cpu_collective_call_terminate_timeout_seconds": "600",
 }
-"""What is added to the environment's XLA_FLAGS, unless it has its own value."""
+"""What is added to the environment's XLA_FLAGS, unless it has its own value or XLA does not know the flag."""
 
 
 def cache_folder() -> Path:
-    """Returns the user's private folder for compiled programs, created with mode 0700."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "orexis" / "compiled"
+    """Returns the user's private folder for what can be computed again; it may not exist yet."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orexis"
+
+
+def compile_cache() -> Path:
+    """Returns the folder for compiled programs in it, created with mode 0700."""
+    folder = cache_folder() / "compiled"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
@@ -44,7 +49,7 @@ def prepare_jax(num_devices: int | None = None) -> None:
     num_devices = num_devices or cores
     flags = os.environ.get("XLA_FLAGS", "")
     ours = XLA_FLAGS | {"--xla_force_host_platform_device_count": str(num_devices)}
-    added = [f"{name}={value}" for name, value in ours.items() if name not in flags]
+    added = known_flags([f"{name}={value}" for name, value in ours.items() if name not in flags], cache_folder())
     os.environ["XLA_FLAGS"] = " ".join([flags, *added]).strip()
     # One thread a device: else each of two processes with a device of its own would use all cores, against the other.
     os.environ.setdefault("NPROC", str(num_devices))
@@ -52,7 +57,7 @@ def prepare_jax(num_devices: int | None = None) -> None:
     import jax
 
     try:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
+        jax.config.update("jax_compilation_cache_dir", str(compile_cache()))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     except OSError:
         return  # a home that cannot be written to costs a recompilation, nothing else

@@ -29,15 +29,14 @@ from orexis.training.folder import claimed
 from orexis.training.train import train
 from tests.faults.disk import Recorder
 from tests.faults.frozen import freeze, thaw
+from tests.quick import QUICK_TO_COMPILE
 from tests.storage.rewards import write_reward
 from tests.training.tiny import TINY, with_updates
 
 FLAGS = (
     "--xla_force_host_platform_device_count=1",
     "--xla_cpu_multi_thread_eigen=false",
-    "--xla_backend_optimization_level=0",  # as in tests/conftest.py: compiles faster, means the same
-    "--xla_cpu_use_fusion_emitters=false",
-    "--xla_cpu_parallel_codegen_split_count=1",
+    *QUICK_TO_COMPILE,
 )
 CACHE = Path(os.environ.get("OREXIS_TEST_CACHE") or Path.home() / ".cache" / "orexis-tests")
 CRASHED = 77
