@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +18,7 @@ from typing import NoReturn
 import jax
 import numpy as np
 
+from orexis.api import evaluate
 from orexis.config import RunConfig
 from orexis.errors import BadDataError, CommandError
 from orexis.interop.forks import jax_has_started
@@ -24,9 +26,9 @@ from orexis.platform import prepare_jax
 from orexis.storage import checkpoint, files
 from orexis.storage.artefact import read_artefact
 from orexis.storage.reading import DamagedError
-from orexis.training import setup
-from orexis.training.folder import claimed
-from orexis.training.train import train
+from orexis.training import setup, signals
+from orexis.training.folder import CHECKPOINTS, claimed
+from orexis.training.train import train, train_here
 from tests.faults.disk import Recorder
 from tests.faults.frozen import freeze, thaw
 from tests.quick import QUICK_TO_COMPILE
@@ -119,6 +121,19 @@ def train_frozen_and_keep_all(program: Path, run_dir: Path, config: RunConfig) -
     """The same, and no checkpoint is pruned."""
     checkpoint.KEEP = config.updates
     train_frozen(program, run_dir, config)
+
+
+def train_beside(program: Path, leader: Path, end: Path, run_dir: Path, config: RunConfig) -> None:
+    """Trains the run of `leader` too, undisturbed and never ahead of it, until the update that the file `end` names."""
+    _set_flags()
+    setup.make_engine = lambda config: thaw(config, program)
+
+    def should_stop(row: dict[str, float]) -> bool:
+        while not end.exists() and row["update"] >= max(checkpoint.steps(leader / CHECKPOINTS), default=0):
+            time.sleep(0.2)
+        return end.exists() and row["update"] >= int(end.read_text())
+
+    train_here(run_dir, config, False, 1, signals.Callbacks(should_stop=should_stop), verbose=False)
 
 
 def _set_flags() -> None:
@@ -251,3 +266,13 @@ def send(process: multiprocessing.Process, number: signal.Signals) -> None:
     """Sends a signal to a child, if it is still there."""
     if process.pid is not None and process.is_alive():
         os.kill(process.pid, number)
+
+
+def evaluate_run(run_dir: Path, lifetimes: int) -> None:
+    """Evaluates the reward of a run, training or not, from its files alone; ends with 0 or the refusal's code."""
+    _set_flags()
+    try:
+        evaluate(run_dir, lifetimes=lifetimes, fresh=True, verbose=False)
+    except CommandError as error:
+        print(f"orexis: {error}", file=sys.stderr)
+        os._exit(error.code)
