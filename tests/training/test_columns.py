@@ -25,7 +25,7 @@ def test_every_column_is_written_by_a_run_and_none_besides():
 
 def test_what_is_a_curve_has_a_heading_that_fits_a_panel():
     assert set(NAMES) - set(HEADINGS) == {"update", "env_steps", "wall_s"}
-    assert max(map(len, HEADINGS.values())) <= 36
+    assert max(map(len, HEADINGS.values())) <= 30
     assert len(set(HEADINGS.values())) == len(HEADINGS)
 
 

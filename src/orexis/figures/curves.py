@@ -124,12 +124,13 @@ def training_curves(runs: Mapping[str, Mapping[str, np.ndarray]], headings: Mapp
         size = (2 * COLUMN_WIDTH, 1.65 * num_rows + legend)
         figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.03))
         panels = figure.subplots(num_rows, num_columns, squeeze=False).ravel()
-        for axes, (column, heading) in zip(panels, headings.items(), strict=False):
+        for place, (column, heading) in enumerate(headings.items()):
+            axes = panels[place]
             for number, metrics in enumerate(runs.values()):
                 if column in metrics:
                     _draw_run(axes, metrics["update"], np.asarray(metrics[column], np.float64), number)
             axes.set_title(heading, fontsize=7, fontweight="normal")
-            axes.set_xlabel("updates of the reward")
+            axes.set_xlabel("updates of the reward" if place + num_columns >= len(headings) else "")
             axes.locator_params(axis="x", nbins=4, integer=True)
             axes.locator_params(axis="y", nbins=5)
             if column in FROM_ZERO:

@@ -123,13 +123,13 @@ COLUMNS: tuple[Column, ...] = (
         "what fresh agents collect in an episode under the averaged reward, mean over the validation lifetimes. "
         "In the row of the update that was validated (the last one, if a row had several), empty elsewhere",
         "rises; 0.30–0.35 when learned",
-        "validation, return of an episode",
+        "validation return",
     ),
     Column(
         "validation_last_tenth",
         "the same over the last tenth of each lifetime's episodes: what its agents have learned to collect",
         "rises; 0.35–0.39 when learned",
-        "validation, last tenth of lifetimes",
+        "validation, last tenth",
     ),
 )
 """In the order of the file."""
