@@ -29,10 +29,10 @@ from orexis.meta.state import TrainState, UpdateMetrics
 from orexis.platform import freeze_gc, versions
 from orexis.storage import checkpoint
 from orexis.training import distributed, learners, signals
+from orexis.training.choosing.selection import Chooser
 from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
 from orexis.training.outputs import Outputs
 from orexis.training.progress import Progress
-from orexis.training.selection import Chooser
 from orexis.training.setup import refuse_too_large
 from orexis.training.writers import MetricsFile, Reporter, Totals
 

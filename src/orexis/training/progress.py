@@ -6,7 +6,7 @@ from typing import Any
 
 from orexis.errors import BadDataError
 from orexis.meta.state import UpdateMetrics
-from orexis.training.best import Best
+from orexis.training.choosing.best import Best
 from orexis.training.health import Health
 from orexis.training.writers import Totals
 

@@ -13,11 +13,11 @@ from orexis.config import RunConfig
 from orexis.meta.learner import Learner
 from orexis.tasks.base import Task
 from orexis.training import distributed
-from orexis.training.best import PATIENCE
+from orexis.training.choosing.best import PATIENCE
+from orexis.training.choosing.validation import COSTLY, Validator, share_of_steps
 from orexis.training.folder import BEST
 from orexis.training.outputs import Outputs
 from orexis.training.progress import Progress
-from orexis.training.validation import COSTLY, Validator, share_of_steps
 
 
 class Chooser:
