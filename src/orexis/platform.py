@@ -80,6 +80,15 @@ def freeze_gc() -> None:
     gc.freeze()
 
 
+def require_memory(needed: int, what: str, advice: str) -> None:
+    """Raises UsageError if `what` takes more bytes than this machine has: better now than in an hour."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise UsageError(
+            f"{what} would take {needed / 1e9:.3g} GB of memory and this machine has {there / 1e9:.3g}; {advice}"
+        )
+
+
 @functools.cache
 def versions() -> dict[str, str]:
     """Returns what a result depends on: the interpreter, the libraries, the machine."""

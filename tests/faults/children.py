@@ -19,8 +19,9 @@ import jax
 import numpy as np
 
 from orexis.api import evaluate
+from orexis.cli import main
 from orexis.config import RunConfig
-from orexis.errors import BadDataError, CommandError
+from orexis.errors import BAD_DATA, BadDataError, CommandError
 from orexis.interop.forks import jax_has_started
 from orexis.platform import prepare_jax
 from orexis.storage import checkpoint, files
@@ -249,6 +250,13 @@ def refuse_rewards(folders: list[Path]) -> None:
         except (DamagedError, FileNotFoundError):
             continue
         raise AssertionError(f"{folder} was read")
+
+
+def refuse_evaluations(folders: list[Path]) -> None:
+    """Evaluates every reward and expects exit code 3, with the memory and the time for a refusal; ends with 0 if so."""
+    _limit_memory_and_time()
+    for folder in folders:
+        assert main(["evaluate", str(folder)]) == BAD_DATA, folder
 
 
 def refuse_checkpoints(folders: list[Path]) -> None:
