@@ -88,7 +88,10 @@ def test_a_flag_that_was_not_asked_for_yet_is(tmp_path, asked):
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"--xla_cpu_multi_thread_eigen": 1}', "[" * 100_000, "\udcff"])
+ALL_TRUE = json.dumps({flag.split("=")[0]: 1 for flag in FLAGS})
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", ALL_TRUE, "[" * 100_000, "\udcff"])
 def test_an_answer_that_is_damaged_is_asked_for_anew(tmp_path, asked, content: str):
     known_flags(FLAGS, tmp_path)
     (place,) = tmp_path.iterdir()
