@@ -4,7 +4,9 @@ PYTHON ?= python3
 ifeq ($(origin PYTHON),file)
 VENV ?= .venv
 else
-VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+$(if $(VERSION),,$(error PYTHON=$(PYTHON) does not start))
+VENV ?= .venv-$(VERSION)
 endif
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet

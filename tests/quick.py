@@ -1,7 +1,7 @@
 """XLA flags for tests, which compile much and run little. Imports no JAX: flags must be set before it starts."""
 
+from orexis.interop.xla_flags import known_flags
 from orexis.platform import cache_folder
-from orexis.xla_flags import known_flags
 
 QUICK_TO_COMPILE = known_flags(
     (

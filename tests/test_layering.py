@@ -23,7 +23,7 @@ LINES = (
     ("storage",),
     ("zoo",),
     ("interop",),
-    ("platform", "xla_flags"),
+    ("platform",),
     ("evaluation",),
     ("figures",),
     ("training",),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orexis.errors import MachineError, UsageError
 from orexis.interop.forks import jax_has_started
-from orexis.xla_flags import known_flags
+from orexis.interop.xla_flags import known_flags
 
 XLA_FLAGS = {
     # Ops on a few lifetimes are too small for threads; the cores are used as devices instead.

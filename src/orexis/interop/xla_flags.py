@@ -1,4 +1,4 @@
-"""Which flags the installed XLA knows. They come and go between versions, and one that it does not know ends the process.
+"""Which flags the installed XLA knows. They come and go with its versions, and one that is unknown ends the process.
 
 Needs no JAX itself.
 """
@@ -29,9 +29,9 @@ _PATIENCE_S = 60
 def known_flags(flags: Iterable[str], folder: Path) -> list[str]:
     """Returns those of `flags`, each `--name` or `--name=value`, that the installed XLA knows.
 
-    XLA cannot be asked, only tried: a child process is given the flags, and if XLA ends it, then with the names of those
-    that it does not know. That takes half a second. The answer is kept in `folder`, by the version of jaxlib. A child
-    that cannot be started or dies of something else tells nothing: then all flags are returned and nothing is kept.
+    XLA cannot be asked, only tried: a child process is given the flags, and if XLA ends it, then with the names of
+    the unknown ones. That takes half a second. The answer is kept in `folder`, by the version of jaxlib. A child that
+    cannot be started or dies of something else tells nothing: then all flags are returned and nothing is kept.
     """
     flags = list(flags)
     place = folder / f"xla_flags-jaxlib-{metadata.version('jaxlib')}.json"
