@@ -61,8 +61,9 @@ class Chooser:
         if best.add(step, score):
             self._outputs.write_best(whole, progress, score)
         log(
-            f"validated at update {step}: {score.episode_return:.4f} an episode, last tenth {score.last_tenth:.4f}, "
-            f"{self._which_is_best(progress)}; took {time.monotonic() - start:.3g} s"
+            f"validated at update {step}: fresh agents collect {score.episode_return:.4f} an episode, "
+            f"{score.last_tenth:.4f} in the last tenth of their lifetime; {self._which_is_best(progress)}; "
+            f"took {time.monotonic() - start:.3g} s"
         )
         if best.collapsed not in (None, before):
             log(
