@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint clean
+.PHONY: demo test test-slow lint docs clean
 
 demo: $(VENV)/ready  ## train a reward on Random ABC, evaluate it, draw: a few minutes, into ./demo
 	$(BIN)/orexis demo --out demo
@@ -18,6 +18,14 @@ lint: $(VENV)/ready  ## style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/docs  ## the site, into build/docs: warnings are errors, every link inside it is followed
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -b html docs build/docs
+	PYTHONPATH=docs $(BIN)/python -m orexis_docs.check build/docs
+
+$(VENV)/docs: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
+	touch $@
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Orexis needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
