@@ -16,7 +16,9 @@ from orexis.commands.demo import Demo
 from orexis.commands.doctor import Doctor
 from orexis.commands.evaluate import Evaluate
 from orexis.commands.play import Play
+from orexis.commands.plot import Plot
 from orexis.commands.reproduce import Reproduce
+from orexis.commands.runs import Runs
 from orexis.commands.sweep import Sweep
 from orexis.commands.tasks import Tasks
 from orexis.commands.train import Train
@@ -28,6 +30,8 @@ COMMANDS: dict[str, type] = {
     "tasks": Tasks,
     "play": Play,
     "train": Train,
+    "runs": Runs,
+    "plot": Plot,
     "evaluate": Evaluate,
     "sweep": Sweep,
     "reproduce": Reproduce,

@@ -12,10 +12,21 @@ from typing import Literal
 from orexis.config import RunConfig
 from orexis.config_json import from_json
 from orexis.errors import BAD_DATA, OK, BadDataError, UsageError
+from orexis.evaluation.sources import trained_agent
 from orexis.storage import checkpoint, lock
 from orexis.storage.artefact import read_artefact
 from orexis.storage.reading import DamagedError
-from orexis.training.folder import BEST, CHECKPOINTS, CONFIG, LEARNER, METRICS, REWARD, read_config, refuse_another
+from orexis.training.folder import (
+    BEST,
+    CHECKPOINTS,
+    CONFIG,
+    LEARNER,
+    METRICS,
+    REWARD,
+    holds_run,
+    read_config,
+    refuse_another,
+)
 from orexis.training.learners import RECORD, read_learner
 from orexis.training.progress import Progress
 
@@ -47,7 +58,7 @@ class Diagnosis:
 
 def examine(folder: Path) -> Diagnosis:
     """Returns what is to be said about the folder of a run, a reward or a learner. Raises UsageError if it is none."""
-    if (folder / CONFIG).exists() or (folder / CHECKPOINTS).is_dir() or (folder / METRICS).exists():
+    if holds_run(folder):
         return examine_run(folder)
     if (folder / "reward.json").exists() or (folder / "reward.safetensors").exists():
         finding = examine_reward(folder)
@@ -64,7 +75,8 @@ def examine_reward(folder: Path) -> Finding:
     """Returns what is to be said about a reward artefact."""
     try:
         artefact = read_artefact(folder)
-    except (DamagedError, FileNotFoundError) as error:
+        trained_agent(artefact, str(folder))
+    except (DamagedError, FileNotFoundError, BadDataError) as error:
         return Finding("bad", str(error))
     training = artefact.record.get("training")
     updates = training.get("updates", "?") if isinstance(training, dict) else "?"

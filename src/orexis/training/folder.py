@@ -55,6 +55,11 @@ def check_use(run_dir: Path, config: RunConfig, resume: bool) -> None:
         refuse_another(run_dir, read_config(run_dir), config)
 
 
+def holds_run(folder: Path) -> bool:
+    """Returns whether the folder is that of a run, whole or damaged."""
+    return (folder / CONFIG).exists() or (folder / CHECKPOINTS).is_dir() or (folder / METRICS).exists()
+
+
 def is_used(run_dir: Path) -> bool:
     """Returns whether something was trained in the folder; a start that was refused or ended while compiling is not."""
     return (run_dir / METRICS).exists() or (run_dir / CHECKPOINTS).exists()

@@ -16,7 +16,7 @@ from orexis.evaluation.lifetimes import Episodes, lifetimes_program
 from orexis.meta.engine import make_mesh
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.base import Task
-from orexis.training.best import Score
+from orexis.training.choosing.best import Score
 from orexis.types import PyTree
 
 VALIDATION_SEED = 7000
