@@ -74,7 +74,7 @@ def test_a_page_is_run_in_order_and_what_fails_is_found(folder):
 
 
 def test_scripts_are_run(folder):
-    (folder / "script.py").write_text("import sys\nopen('said', 'w').write(sys.argv[1])\n")
+    (folder / "script.py").write_text("import pathlib, sys\npathlib.Path('said').write_text(sys.argv[1])\n")
     run_command(["python", "script.py", "word"])
     assert (folder / "said").read_text() == "word"
 
