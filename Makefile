@@ -10,9 +10,9 @@ VENV ?= .venv-$(VERSION)
 endif
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCKED := --extra dev
+LOCKED := --extra dev --extra docs
 
-.PHONY: demo test test-slow smoke lint lock clean
+.PHONY: demo test test-slow smoke lint docs lock clean
 
 demo: $(VENV)/ready  ## train a reward on Random ABC, evaluate it, draw: a few minutes, into ./demo
 	$(BIN)/orexis demo --out demo
@@ -31,6 +31,10 @@ lint: $(VENV)/ready  ## style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/ready  ## the site, into build/docs: warnings are errors, every link inside it is followed
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -b html docs build/docs
+	PYTHONPATH=docs $(BIN)/python -m orexis_docs.check build/docs
+
 lock: $(VENV)/ready  ## requirements.lock anew from pyproject.toml; UPGRADE=--upgrade for the newest versions
 	$(BIN)/uv pip compile --quiet pyproject.toml $(LOCKED) --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --output-file requirements.lock $(UPGRADE)
@@ -43,4 +47,4 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* demo dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-* demo dist build docs/generated .pytest_cache .ruff_cache .mypy_cache .hypothesis
