@@ -194,6 +194,7 @@ def test_nothing_was_written_by_a_bad_line(answers, place):
     assert all(len(list((place / name).iterdir())) == 2 for name in found - {"a_file"})
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("line", [["--help"], [], ["--version"], ["train", "--help"], ["train", "bandit", "--help"]])
 def test_help_needs_no_jax(line):
     code = f"""

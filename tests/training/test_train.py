@@ -86,6 +86,7 @@ def assert_same_run(run_dir: Path, straight: Path) -> None:
     assert (run_dir / arrays).read_bytes() == (straight / arrays).read_bytes()
 
 
+@pytest.mark.smoke
 def test_a_run_leaves_what_it_promises(straight):
     assert {path.name for path in straight.iterdir()} == {
         *("config.json", "env.json", "metrics.csv", "log.txt", "checkpoints", "reward", "learner", ".lock")
@@ -102,6 +103,7 @@ def test_a_run_leaves_what_it_promises(straight):
     assert 0.0 < saving < training
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("first", [1, 3, 4, 5, 6, 7, 11])
 def test_stopping_by_number_and_going_on_changes_no_bit(tmp_path, straight, first: int):
     # log_every is 3 and checkpoint_every 4: on both, on one, on none of them.

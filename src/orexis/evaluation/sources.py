@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orexis.agents.registry import AGENTS
-from orexis.config import AgentConfig, BonusConfig, OuterConfig
+from orexis.agents.size import check_size
+from orexis.config import AgentConfig, BonusConfig, OuterConfig, RunConfig
+from orexis.config_json import from_json
 from orexis.errors import BadDataError, UsageError
 from orexis.rewards.registry import LEARNED, REWARDS, RewardInputs, check_scales
 from orexis.storage.artefact import Artefact
@@ -88,6 +90,16 @@ def find_artefact(name: str) -> Artefact:
         raise BadDataError(f"{error}; train or fetch it again") from error
     except FileNotFoundError as error:
         raise UsageError(f"{error}; has the run saved a checkpoint yet?") from error
+
+
+def trained_agent(artefact: Artefact, name: str) -> AgentConfig:
+    """Returns the settings of the agents that an artefact was trained with. Raises BadDataError where none can live."""
+    try:
+        config = from_json(RunConfig, artefact.record.get("config"))
+        check_size(artefact.spec, config.meta.agent)
+    except ValueError as error:
+        raise BadDataError(f"the config of reward {name} cannot be used: {error}") from error
+    return config.meta.agent
 
 
 def is_learned(name: str) -> bool:

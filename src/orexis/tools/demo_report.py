@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orexis.evaluation.scores import summarise
+from orexis.evaluation.printing import HEADINGS, summary_cells
 from orexis.evaluation.table import SourceTable
 from orexis.evaluation.walks import WalkTable
 from orexis.figures.endings import ENDINGS, EndingRow, endings_in_words
@@ -179,13 +179,10 @@ def _explain(num_episodes: int) -> str:
 def _summary(tables: list[SourceTable]) -> ReportTable:
     rows = []
     for table, name in zip(tables, display_names([table.source for table in tables]), strict=True):
-        mean = summarise(table)["mean_episode_return"]
-        first, last = table.extrinsic[:, :10].mean(), table.extrinsic[:, -10:].mean()
-        interval = f"{mean['ci95'][0]:.3f} to {mean['ci95'][1]:.3f}"
-        rows.append((name, *map(_minus, (f"{mean['mean']:.3f}", interval, f"{first:.3f}", f"{last:.3f}"))))
+        rows.append((name, *map(_minus, summary_cells(table))))
     return ReportTable(
         f"Extrinsic return of an episode, {len(tables[0].extrinsic)} fresh lifetimes",
-        ("source", "mean", "95 % interval", "first ten", "last ten"),
+        HEADINGS,
         tuple(rows),
     )
 

@@ -12,6 +12,7 @@ from typing import Literal
 from orexis.config import RunConfig
 from orexis.config_json import from_json
 from orexis.errors import BAD_DATA, OK, BadDataError, UsageError
+from orexis.evaluation.sources import trained_agent
 from orexis.storage import checkpoint, lock
 from orexis.storage.artefact import read_artefact
 from orexis.storage.reading import DamagedError
@@ -74,7 +75,8 @@ def examine_reward(folder: Path) -> Finding:
     """Returns what is to be said about a reward artefact."""
     try:
         artefact = read_artefact(folder)
-    except (DamagedError, FileNotFoundError) as error:
+        trained_agent(artefact, str(folder))
+    except (DamagedError, FileNotFoundError, BadDataError) as error:
         return Finding("bad", str(error))
     training = artefact.record.get("training")
     updates = training.get("updates", "?") if isinstance(training, dict) else "?"

@@ -33,7 +33,7 @@ from orexis.training.choosing.selection import Chooser
 from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, refuse_another
 from orexis.training.logs import lines
 from orexis.training.outputs import Outputs
-from orexis.training.progress import Progress
+from orexis.training.progress import Progress, say_what_changed
 from orexis.training.setup import refuse_too_large
 from orexis.training.writers import MetricsFile, Reporter, Totals
 
@@ -123,9 +123,8 @@ class Run:
             raise BadDataError(f"the manifest of step {manifest['step']} cannot be used: {error}") from error
         refuse_another(self.run_dir, trained_with, self.config)
         self.progress = Progress.from_manifest(manifest, self.config.meta.lifetimes)
-        before, now = manifest.get("devices"), self.engine.mesh.size
-        if before not in (None, now) and not self.config.deterministic:
-            warn(f"trained on {before} devices so far and on {now} from here: equal to rounding, not to the bit")
+        for sentence in say_what_changed(manifest, self.engine.mesh.size, self.config.deterministic):
+            warn(sentence)
         if distributed.is_first() and self.progress.best.update is not None and not self._outputs.has_best():
             warn(f"{BEST}/ is lost: from here on the next validation counts as the best")
             self.progress.best.forget()

@@ -5,13 +5,14 @@ In this order: everything that can be refused is refused before JAX is imported.
 
 import contextlib
 import gc
+import os
 import sys
 import tempfile
 from pathlib import Path
 
 from orexis.config import RunConfig
 from orexis.errors import OK, CommandError
-from orexis.platform import Processes, prepare_jax
+from orexis.platform import Processes, meet, prepare_jax
 from orexis.training import signals
 from orexis.training.folder import claimed
 from orexis.training.logs.tensorboard import Log, logging_to
@@ -92,6 +93,10 @@ def _go(
     log: Log | None = None,
 ) -> int:
     """Starts JAX and trains."""
+    if processes is not None:
+        meet(processes)
+        # Errors alone: JAX would warn at every start that a task may die without the others, which is what is wanted.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     prepare_jax(devices)
     from orexis.training import distributed
     from orexis.training.loop import Run
