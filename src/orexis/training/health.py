@@ -52,7 +52,7 @@ def _diverging_agents(at: Situation) -> str | None:
 
 def _saturated_rewards(at: Situation) -> str | None:
     magnitude, cost = at.row["intrinsic_magnitude"], at.config.meta.outer.reward_cost
-    if not magnitude > SATURATED:
+    if not magnitude > SATURATED or at.config.meta.learn != "reward":
         return None
     advice = "--outer.reward-cost 0.05" if cost == 0.0 else f"an --outer.reward-cost above {cost:g}"
     return f"rewards saturate: their mean magnitude is {magnitude:.3g} and arctan ends at 1.57; try {advice}"
