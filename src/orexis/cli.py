@@ -20,6 +20,7 @@ from orexis.commands.reproduce import Reproduce
 from orexis.commands.sweep import Sweep
 from orexis.commands.tasks import Tasks
 from orexis.commands.train import Train
+from orexis.commands.view import View
 from orexis.commands.zoo import Zoo
 from orexis.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError
 
@@ -29,6 +30,7 @@ COMMANDS: dict[str, type] = {
     "play": Play,
     "train": Train,
     "evaluate": Evaluate,
+    "view": View,
     "sweep": Sweep,
     "reproduce": Reproduce,
     "bench": Bench,

@@ -1,17 +1,15 @@
 """`orexis demo`: learn a reward on Random ABC, let fresh agents live by it, and report what came of it."""
 
-import csv
 import io
 import shlex
 import time
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
 from orexis.config import RunConfig
-from orexis.errors import OK, BadDataError, UsageError, check_numbers
+from orexis.errors import OK, UsageError, check_numbers
 from orexis.evaluation.evaluate import evaluate
 from orexis.evaluation.printing import print_summary
 from orexis.evaluation.scores import as_json, write_csv
@@ -24,6 +22,7 @@ from orexis.figures.walks import walks_figure
 from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
 from orexis.storage.files import write_json
+from orexis.storage.metrics import read_metrics
 from orexis.tools.demo_report import OPTIMUM, Results, compose_report, verdict
 from orexis.training.train import train
 
@@ -74,16 +73,6 @@ def draw(results: Results) -> dict[str, Figure]:
         "walks": walks_figure(results.walks),
         "training": training_curve(results.metrics),
     }
-
-
-def read_metrics(path: Path) -> dict[str, np.ndarray]:
-    """Returns the columns of a metrics.csv, f[rows] each, NaN for an empty cell. Raises BadDataError."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        return {name: np.array([float("nan" if row[name] == "" else row[name]) for row in rows]) for name in rows[0]}
-    except (OSError, ValueError, TypeError, IndexError) as error:
-        raise BadDataError(f"{path} cannot be read: {error}; remove the folder and start the demo again") from error
 
 
 def _train(out: Path, updates: int, seed: int) -> int:

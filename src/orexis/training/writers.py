@@ -15,33 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from orexis.meta.state import UpdateMetrics
+from orexis.storage.metrics import METRICS
 
-COLUMNS = (
-    "update",
-    "env_steps",
-    "wall_s",
-    "reward_per_step",
-    "episode_return",
-    "lifetime_return",
-    "finished_share",
-    "policy_entropy",
-    "intrinsic_magnitude",
-    "lifetime_value_rmse",
-    "policy_loss",
-    "value_loss",
-    "eta_gradient_norm",
-    "phi_gradient_norm",
-    "theta_norm_mean",
-    "theta_norm_p99",
-    "recorded_value_max",
-    "skipped_updates",
-    "dropped_lifetimes",
-    "entropy_cost",
-    "reward_learning_rate",
-    "validation_return",
-    "validation_last_tenth",
-)
-"""The columns of metrics.csv, explained one by one in docs/metrics.md."""
+COLUMNS = tuple(column.name for column in METRICS)
+"""The columns of metrics.csv, explained one by one in `orexis.storage.metrics` and docs/metrics.md."""
 
 
 RENAMED = {"window.paid": "window.rewarded"}
