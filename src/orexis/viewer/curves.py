@@ -10,6 +10,7 @@ import numpy as np
 
 from orexis.colors import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from orexis.storage.metrics import HEALTHY_ON, METRICS, Column
+from orexis.tasks.registry import TITLES
 from orexis.training.health import FIRST, limits
 
 MAX_ROWS = 600  # of a run; more are merged, a screen has no room for them
@@ -31,7 +32,7 @@ def training_data(runs: Sequence[RunCurves]) -> dict[str, Any]:
     told = [column for column in METRICS if column.name != "update" and any(column.name in r.columns for r in runs)]
     on_its_task = all(run.task == HEALTHY_ON for run in runs)
     return {
-        "healthy_on": HEALTHY_ON,
+        "healthy_on": TITLES[HEALTHY_ON],
         "columns": [
             {
                 "name": column.name,

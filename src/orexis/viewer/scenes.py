@@ -39,7 +39,9 @@ class Scenes:
 
     def film(self, task: Any, params: PyTree, states: Sequence[PyTree]) -> Frames:
         """Returns the moments of one episode."""
-        seen, revealed = ([_signs(task, params, state, reveal) for state in states] for reveal in (False, True))
+        seen = [_signs(task, params, state, False) for state in states]
+        hides = hasattr(task, "sketch")  # else what is drawn is what the agent sees
+        revealed = [_signs(task, params, state, True) for state in states] if hides else seen
         cells = [_agent_cell(signs) for signs in seen]
         sign = "".join(str(signs[cell]) if cell >= 0 else "." for signs, cell in zip(seen, cells, strict=True))
         without = (_without_agent(seen, cells), _without_agent(revealed, cells))

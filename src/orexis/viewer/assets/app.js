@@ -304,8 +304,8 @@ class App {
     byId("reveal").checked = state.reveal;
     const ends = this.visibleLives().map((life) => {
       const moment = life.moment(at, k);
-      const words = moment.ended ? `${watched.outcome(life, at)} after ${moment.length} steps` : `step ${moment.now} of ${moment.length}`;
-      return `${life.label}: ${words}`;
+      const so = moment.ended ? `${watched.outcome(life, at)} after ${moment.length} steps` : `step ${moment.now} of ${moment.length}`;
+      return `${life.label}: ${so}`;
     });
     if (!state.playing || k === 0) byId("status").textContent = `Episode ${record.shown[at] + 1} · ${ends.join(" · ")}`;
     const facts = watched.hidden(at).map(([name, pairs]) => `${name}: ${pairs.map(([label, value]) => `${label} ${label ? signed(value, 2) : plain(value)}`.trim()).join(", ")}`);

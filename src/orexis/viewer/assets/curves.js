@@ -89,16 +89,19 @@ class TrainingTab {
     const last = this.lastUpdate();
     const low = values.reduce((a, b) => Math.min(a, b), values.length ? Infinity : 0);
     const high = values.reduce((a, b) => Math.max(a, b), values.length ? -Infinity : 1);
+    const decades = low > 0 && high / low > 1000; // an outlier would hide all the rest: the scale is in powers of ten
+    const rise = decades ? Math.log10 : (number) => number;
     const slack = high > low ? 0.06 * (high - low) : Math.abs(high) * 0.1 || 0.5;
-    const [bottom, top] = [low === 0 ? 0 : low - slack, high + slack];
+    const [bottom, top] = decades ? [low / 1.5, high * 1.5] : [low === 0 ? 0 : low - slack, high + slack];
     const x = (update) => LEFT + (update / last) * (width - LEFT - 6);
-    const y = (number) => height - 16 - ((number - bottom) / (top - bottom)) * (height - 24);
+    const y = (number) => height - 16 - ((rise(number) - rise(bottom)) / (rise(top) - rise(bottom))) * (height - 24);
     const inside = (number) => Math.min(height - 16, Math.max(8, y(number)));
     if (column.band !== null) {
       context.fillStyle = colors.band;
       context.fillRect(LEFT, inside(column.band[1]), width - LEFT, Math.max(1.5, inside(column.band[0]) - inside(column.band[1])));
     }
-    drawScale(context, bottom, top, y, width, colors);
+    const marks = decades ? ticks(rise(bottom), rise(top), 3).filter(Number.isInteger).map((power) => 10 ** power) : ticks(bottom, top, 3);
+    drawScale(context, marks, y, width, colors);
     runs.forEach((run) => this.drawRun(context, run, column, { x, y, bottom, top, width, colors }));
     context.textAlign = "left";
     context.fillStyle = colors.soft;

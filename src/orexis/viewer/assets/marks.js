@@ -4,10 +4,10 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** Returns a new SVG element with attributes. */
 function mark(name, attributes = {}, parent = null) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (parent !== null) parent.append(element);
-  return element;
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (parent !== null) parent.append(made);
+  return made;
 }
 
 /** Returns a new HTML element with a class and text. */

@@ -8,11 +8,15 @@ function signed(value, digits = 3) {
   return (value > 0 ? "+" : "−") + text;
 }
 
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
 /** Returns a number for people: few digits, a real minus. */
 function plain(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   const size = Math.abs(value);
-  const text = size !== 0 && (size < 0.001 || size >= 1e6) ? size.toExponential(1) : String(Number(size.toPrecision(3)));
+  let text = String(Number(size.toPrecision(3)));
+  if (size >= 1e15 || (size !== 0 && size < 0.001)) text = Number(size.toPrecision(2)).toExponential().replace("e+", "e").replace("-", "−");
+  else if (size >= 1e4) text = COMPACT.format(size);
   return (value < 0 ? "−" : "") + text;
 }
 

@@ -32,19 +32,24 @@ function drawEpisodeStrip(canvas, life, at, now) {
   canvas.setAttribute("aria-label", `Paid step by step: ${visits.map(({ paid }) => signed(paid, 2)).join(", ")}`);
 }
 
-/** Returns the strongest payments above and below zero of the frames that share a pixel column. */
+/** Returns what the frames that share a pixel column were paid above and below zero in the mean, from 0 to 1. */
 function columnsOf(watched, life, width) {
   const up = new Float32Array(width);
   const down = new Float32Array(width);
+  const count = new Uint32Array(width);
   for (let at = 0; at < life.lengths.length; at += 1) {
     for (let step = 0; step < life.lengths[at]; step += 1) {
       const x = Math.min(width - 1, Math.floor(((watched.begin[at] + step + 1) / watched.frames) * width));
       const paid = life.paid(life.stepBegin[at] + step);
-      up[x] = Math.max(up[x], paid);
-      down[x] = Math.min(down[x], paid);
+      count[x] += 1;
+      if (paid > 0) up[x] += paid;
+      else down[x] -= paid;
     }
   }
-  return { up, down };
+  const means = (sums) => sums.map((sum, x) => sum / Math.max(1, count[x]));
+  const [ups, downs] = [means(up), means(down)];
+  const strong = strongPayment([...ups, ...downs]);
+  return { up: ups.map((mean) => Math.min(1, mean / strong)), down: downs.map((mean) => Math.min(1, mean / strong)) };
 }
 
 /** Draws the whole lifetime, a lane for each source; the moment is the upright line. */
@@ -63,12 +68,12 @@ function drawLifetimeStrip(canvas, watched, lives, frame) {
     for (let x = 0; x < up.length; x += 1) {
       if (up[x] > 0) {
         context.fillStyle = colors.plus;
-        const size = life.strength(up[x]) * (lane / 2 - 4);
+        const size = up[x] * (lane / 2 - 4);
         context.fillRect(x, middle - size, bar, size);
       }
-      if (down[x] < 0) {
+      if (down[x] > 0) {
         context.fillStyle = colors.minus;
-        context.fillRect(x, middle + 1, bar, life.strength(down[x]) * (lane / 2 - 4));
+        context.fillRect(x, middle + 1, bar, down[x] * (lane / 2 - 4));
       }
     }
     context.fillStyle = sourceColor(life.source.color);
@@ -131,7 +136,7 @@ class EpisodeChart {
     const last = Math.max(1, record.num_episodes - 1);
     const x = (episode) => LEFT + (episode / last) * (width - LEFT - 6);
     const y = (value) => height - 8 - ((value - low) / (high - low)) * (height - 18);
-    drawScale(context, low, high, y, width, colors);
+    drawScale(context, ticks(low, high, 3), y, width, colors);
     for (const life of drawn) this.drawLife(context, life, x, y);
     context.fillStyle = colors.ink;
     context.fillRect(x(record.shown[at]) - 0.5, 2, 1, height - 8);
@@ -161,9 +166,9 @@ class EpisodeChart {
 }
 
 /** Draws the upright axis of a chart and its lines. */
-function drawScale(context, low, high, y, width, colors) {
+function drawScale(context, marks, y, width, colors) {
   context.textAlign = "right";
-  for (const tick of ticks(low, high, 3)) {
+  for (const tick of marks) {
     context.fillStyle = colors.line;
     context.fillRect(LEFT, Math.round(y(tick)), width - LEFT, 1);
     context.fillStyle = colors.soft;
