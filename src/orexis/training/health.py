@@ -124,6 +124,24 @@ SIGNS: dict[str, Callable[[Situation], str | None]] = {
 }
 
 
+def limits(first: Row, num_actions: int | None) -> dict[str, tuple[float, float]]:
+    """Returns below and above what a column gives rise to a sign, −inf and inf where it never does.
+
+    first: as in `Situation`; num_actions: None where it is not known, and then entropy has no limit.
+    """
+    least_entropy = ENTROPY_SHARE * math.log(num_actions) if num_actions else -math.inf
+    most_error = VALUE_GROWTH * max(first["lifetime_value_rmse"], SMALL_ERROR)
+    return {
+        "theta_norm_p99": (-math.inf, GROWTH * first["theta_norm_p99"]),
+        "intrinsic_magnitude": (-math.inf, SATURATED),
+        "policy_entropy": (least_entropy, math.inf),
+        "dropped_lifetimes": (-math.inf, 0.0),
+        "skipped_updates": (-math.inf, 0.0),
+        "eta_gradient_norm": (0.0, LARGE_GRADIENT),
+        "lifetime_value_rmse": (-math.inf, most_error),
+    }
+
+
 @dataclasses.dataclass
 class Health:
     """What was said about a run so far, and the first row, which later ones are held against."""
