@@ -9,6 +9,7 @@ reaches the same bits as one that was never interrupted, on as many devices or w
 import collections
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import time
@@ -20,7 +21,7 @@ import numpy as np
 from rich.console import Console
 
 from orexis.config import RunConfig
-from orexis.config_json import from_json, to_json
+from orexis.config_json import to_json
 from orexis.errors import OK, BadDataError, MachineError
 from orexis.meta.chunks import split_calls
 from orexis.meta.engine import Engine, make_mesh
@@ -29,11 +30,11 @@ from orexis.meta.state import TrainState, UpdateMetrics
 from orexis.platform import freeze_gc, versions
 from orexis.storage import checkpoint
 from orexis.training import distributed, learners, signals
-from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
+from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, REWARD
 from orexis.training.outputs import Outputs
-from orexis.training.progress import Progress
+from orexis.training.progress import Progress, choose
 from orexis.training.selection import Chooser
-from orexis.training.setup import refuse_too_large
+from orexis.training.setup import refuse_too_large, warn_of_compiling
 from orexis.training.writers import MetricsFile, Reporter, Totals
 
 PATIENCE = 10
@@ -58,9 +59,10 @@ class Run:
         stop: signals.StopRequest,
         callbacks: signals.Callbacks = signals.NOBODY,
         verbose: bool = True,
+        resume: bool = False,
     ):
         self.run_dir, self.config, self.engine, self.stop = run_dir, config, engine, stop
-        self._callbacks, self._verbose = callbacks, verbose
+        self._callbacks, self._verbose, self._resume = callbacks, verbose, resume
         self._asked = False  # by the callbacks, to stop
         self.progress = Progress(Totals(config.meta.lifetimes))
         self._latest: UpdateMetrics | None = None
@@ -89,7 +91,7 @@ class Run:
                 if self._chooser.must_end(self.progress):
                     report.log(self._chooser.farewell(self.progress))
                     return OK
-                for warning in self._chooser.warnings():
+                for warning in (*self._chooser.warnings(), *warn_of_compiling(self.config)):
                     report.log(f"warning: {warning}")
                 report.log(
                     f"{'resuming' if done else 'starting'} {self.config.task} at update {done} of {updates}, "
@@ -111,16 +113,14 @@ class Run:
         refuse_too_large(template)
         loaded = None
         if distributed.is_first():
-            loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn, self._make_fresh)
+            look = functools.partial(choose, self.run_dir, self.config)
+            loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn, self._make_fresh, look)
         state, manifest = distributed.share(loaded or (None, {}), template)
         if state is None:
+            if self._resume:
+                warn(f"there is nothing to resume in {self.run_dir}: this is a new run, from the beginning")
             self._read_beginning(template.learner, warn)
             return None
-        try:
-            trained_with = from_json(RunConfig, manifest.get("config"))
-        except ValueError as error:
-            raise BadDataError(f"the manifest of step {manifest['step']} cannot be used: {error}") from error
-        refuse_another(self.run_dir, trained_with, self.config)
         self.progress = Progress.from_manifest(manifest, self.config.meta.lifetimes)
         before, now = manifest.get("devices"), self.engine.mesh.size
         if before not in (None, now) and not self.config.deterministic:
@@ -256,9 +256,8 @@ class Run:
             self._callbacks.on_row(self.progress.row())
 
     def _open_metrics(self, report: Reporter) -> MetricsFile:
-        return MetricsFile(
-            self.run_dir / METRICS, self.progress.metrics_bytes, lambda message: report.log(f"warning: {message}")
-        )
+        known = self.progress.metrics_bytes, self.progress.metrics_sha256
+        return MetricsFile(self.run_dir / METRICS, *known, lambda message: report.log(f"warning: {message}"))
 
     def _save(self, state: TrainState, metrics_file: MetricsFile) -> int:
         """Writes a checkpoint, then the artefact from the same state; returns the step."""
@@ -267,7 +266,7 @@ class Run:
         whole = distributed.gather(state, self.engine.mesh)
         if not distributed.is_first():
             return self.progress.step
-        self.progress.metrics_bytes = metrics_file.offset()
+        self.progress.metrics_bytes, self.progress.metrics_sha256 = metrics_file.offset(), metrics_file.sha256()
         config = to_json(self.config)
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
         about = {"config": config, "config_sha256": digest, "versions": versions(), "devices": self.engine.mesh.size}

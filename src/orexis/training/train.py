@@ -28,7 +28,7 @@ def train(
     """
     if processes is None:
         with signals.listening() as stop, claimed(run_dir, config, resume):
-            return _go(run_dir, config, stop, devices, None)
+            return _go(run_dir, config, stop, devices, None, resume=resume)
     try:
         code = _train_together(run_dir, config, resume, devices, processes)
     except CommandError as error:
@@ -48,7 +48,7 @@ def train_here(
     """
     try:
         with signals.listening(signals.raise_code) as stop, claimed(run_dir, config, resume):
-            code = _go(run_dir, config, stop, devices, None, callbacks, verbose)
+            code = _go(run_dir, config, stop, devices, None, callbacks, verbose, resume)
     finally:
         gc.unfreeze()  # the loop froze what there was
     if code != OK:
@@ -62,7 +62,7 @@ def _train_together(run_dir: Path, config: RunConfig, resume: bool, devices: int
             stack.enter_context(claimed(run_dir, config, resume))
         else:
             run_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orexis-")))
-        return _go(run_dir, config, stop, devices, processes)
+        return _go(run_dir, config, stop, devices, processes, resume=resume)
 
 
 def _go(
@@ -73,6 +73,7 @@ def _go(
     processes: Processes | None,
     callbacks: signals.Callbacks = signals.NOBODY,
     verbose: bool = True,
+    resume: bool = False,
 ) -> int:
     """Starts JAX and trains."""
     prepare_jax(devices)
@@ -81,9 +82,9 @@ def _go(
     from orexis.training.setup import make_engine
 
     if processes is None:
-        return Run(run_dir, config, make_engine(config), stop, callbacks, verbose).go()
+        return Run(run_dir, config, make_engine(config), stop, callbacks, verbose, resume).go()
     distributed.join(processes)
     with distributed.naming_the_dead():
-        code = Run(run_dir, config, make_engine(config), stop).go()
+        code = Run(run_dir, config, make_engine(config), stop, resume=resume).go()
         distributed.part()
     return code
