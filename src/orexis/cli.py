@@ -97,7 +97,7 @@ def _parse(arguments: list[str]):
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
         default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned")
-    if _option(rest, "--run-dir") == "":  # would be taken for the current folder
+    if rest and _option(rest, "--run-dir") == "":  # would be taken for the current folder
         raise UsageError("--run-dir is empty; name a folder")
     complaint = io.StringIO()
     try:
