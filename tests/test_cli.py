@@ -84,6 +84,13 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("tasks --dance", "--dance"),
     ("doctor", "required"),
     ("doctor nowhere", "nowhere is neither a run folder nor a reward folder"),
+    ("runs nowhere", "nowhere is no folder; name one that holds runs, or a run"),
+    ("runs a_file", "a_file is no folder"),
+    ("runs", "runs is no folder"),
+    ("plot", "name at least one run folder"),
+    ("plot used", "used has no metrics.csv: it is no run folder, or its run has not begun to train"),
+    ("plot used used", "a run is named twice"),
+    ("plot nowhere", "nowhere has no metrics.csv"),
     ("zoo", "required"),
     ("zoo eat", "eat"),
     ("zoo show", "say which reward: orexis zoo show NAME"),
@@ -187,6 +194,7 @@ def test_nothing_was_written_by_a_bad_line(answers, place):
     assert all(len(list((place / name).iterdir())) == 2 for name in found - {"a_file"})
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("line", [["--help"], [], ["--version"], ["train", "--help"], ["train", "bandit", "--help"]])
 def test_help_needs_no_jax(line):
     code = f"""

@@ -16,7 +16,9 @@ from orexis.commands.demo import Demo
 from orexis.commands.doctor import Doctor
 from orexis.commands.evaluate import Evaluate
 from orexis.commands.play import Play
+from orexis.commands.plot import Plot
 from orexis.commands.reproduce import Reproduce
+from orexis.commands.runs import Runs
 from orexis.commands.sweep import Sweep
 from orexis.commands.tasks import Tasks
 from orexis.commands.train import Train
@@ -28,6 +30,8 @@ COMMANDS: dict[str, type] = {
     "tasks": Tasks,
     "play": Play,
     "train": Train,
+    "runs": Runs,
+    "plot": Plot,
     "evaluate": Evaluate,
     "sweep": Sweep,
     "reproduce": Reproduce,
@@ -96,7 +100,7 @@ def _parse(arguments: list[str]):
     command = COMMANDS[name]
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
-        default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned")
+        default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned", _option(rest, "--learn") or "reward")
     if rest and _option(rest, "--run-dir") == "":  # would be taken for the current folder
         raise UsageError("--run-dir is empty; name a folder")
     complaint = io.StringIO()

@@ -5,7 +5,7 @@ import math
 import types
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from orexis.config import NEW, WAS, require
+from orexis.config_fields import NEW, WAS, require
 
 T = TypeVar("T")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import orexis
+from orexis.api import default_run_dir
 from orexis.cli import main
 from orexis.errors import BAD_DATA, FAILED, OK, USAGE, CommandError, printable
 from orexis.storage.card import write_card
@@ -103,6 +104,15 @@ def test_a_window_that_compiles_for_hours_is_warned_of_before(tmp_path, monkeypa
     said = (tmp_path / "run" / "log.txt").read_text()
     assert "the 1000 updates of a window are compiled one after the other, which takes 100 times as long" in said
     assert "try a smaller --outer.window" in said
+
+
+def test_the_page_of_a_new_task_says_how_to_evaluate_it(capsys, tmp_path):
+    page = (Path(__file__).parent.parent.parent / "docs" / "add_a_task.md").read_text(encoding="utf-8")
+    folder, task = default_run_dir("my_module:MyTask", 0), "my_module:MyTask"
+    assert f"orexis evaluate {folder} extrinsic-ep --task {task} " in page
+    code, said = run_main(capsys, "evaluate", str(write_reward(tmp_path / "reward", task=task)))
+    assert code == USAGE
+    assert f"add --task {task}" in said
 
 
 NUMBERS = {"mean": 0.5, "ci95": [0.25, 0.75], "last_ten": 0.5}

@@ -19,11 +19,21 @@ from safetensors import SafetensorError, safe_open
 
 from orexis.errors import BadDataError, UsageError
 from orexis.storage.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
-from orexis.storage.manifests import MANIFEST, STATE, Survey, place_of, promised, read_manifest, steps, survey, verify
+from orexis.storage.manifest import (
+    FORMAT_VERSION,
+    MANIFEST,
+    STATE,
+    Survey,
+    place_of,
+    promised,
+    read_manifest,
+    steps,
+    survey,
+    verify,
+)
 from orexis.storage.reading import DamagedError, read_bounded, seal, unpack_arrays
 from orexis.types import PyTree
 
-FORMAT_VERSION = 2
 KEEP = 2
 NEW_PARTS = (".learner.balance",)
 """What states of earlier versions lack: arrays under these names are taken from a fresh state if they are missing."""

@@ -1,4 +1,4 @@
-"""`orexis doctor`: reads every byte of a run or a reward, says what is wrong and what a resume would do.
+"""`orexis doctor`: reads every byte of a run, a reward or a policy, says what is wrong and what a resume would do.
 
 Changes nothing, so that it can look at a run that is training.
 """
@@ -13,23 +13,23 @@ from typing import Any, Literal
 from orexis.config import RunConfig
 from orexis.errors import BAD_DATA, OK, BadDataError, UsageError, printable
 from orexis.evaluation.sources import trained_agent
-from orexis.storage import lock, manifests
-from orexis.storage.artefact import read_artefact
+from orexis.storage import lock, manifest
+from orexis.storage.artefact import kind_of, read_artefact
 from orexis.storage.card import write_card
 from orexis.storage.reading import DamagedError
 from orexis.training.folder import (
     BEST,
     CHECKPOINTS,
     CONFIG,
+    KINDS,
     LEARNER,
     METRICS,
-    REWARD,
-    is_used,
+    holds_run,
     read_config,
     refuse_another,
 )
 from orexis.training.learners import RECORD, read_learner
-from orexis.training.progress import Outlook, accept_manifest, foresee
+from orexis.training.resume import Outlook, accept_manifest, foresee
 from orexis.training.writers import find_stranger
 
 
@@ -60,22 +60,25 @@ class Diagnosis:
 
 
 def examine(folder: Path) -> Diagnosis:
-    """Returns what is to be said about the folder of a run, a reward or a learner. Raises UsageError if it is none."""
-    if os.path.lexists(folder / CONFIG) or is_used(folder):
+    """Returns what is to be said about the folder of a run, a reward, a policy or a learner.
+
+    Raises UsageError if it is none.
+    """
+    if holds_run(folder):
         return examine_run(folder)
-    if (folder / "reward.json").exists() or (folder / "reward.safetensors").exists():
-        finding = examine_reward(folder)
+    if any((folder / f"{kind}.{end}").exists() for kind in KINDS for end in ("json", "safetensors")):
+        finding = examine_artefact(folder)
         usable = "it can be used" if finding.verdict == "good" else "it cannot be used: train or fetch it again"
         return Diagnosis([finding], usable)
     if (folder / RECORD).exists():
         finding = examine_learner(folder)
         usable = "a run can begin with it" if finding.verdict == "good" else "it cannot be used: fetch it again"
         return Diagnosis([finding], usable)
-    raise UsageError(f"{folder} is neither a run folder nor a reward folder")
+    raise UsageError(f"{folder} is neither a run folder nor a reward or policy folder")
 
 
-def examine_reward(folder: Path) -> Finding:
-    """Returns what is to be said about a reward artefact."""
+def examine_artefact(folder: Path) -> Finding:
+    """Returns what is to be said about the artefact of a reward or a policy."""
     try:
         artefact = read_artefact(folder)
         trained_agent(artefact, str(folder))
@@ -84,7 +87,9 @@ def examine_reward(folder: Path) -> Finding:
         return Finding("bad", str(error))
     training = artefact.record.get("training")
     updates = training.get("updates", "?") if isinstance(training, dict) else "?"
-    return Finding("good", f"{folder}: a reward for {artefact.task}, {updates} updates, every byte as it was written")
+    return Finding(
+        "good", f"{folder}: a {artefact.kind} for {artefact.task}, {updates} updates, every byte as it was written"
+    )
 
 
 def examine_learner(folder: Path) -> Finding:
@@ -100,23 +105,24 @@ def examine_run(folder: Path) -> Diagnosis:
     """Returns what is to be said about a run folder."""
     findings: list[Finding] = []
     outlook = foresee(folder)
-    manifest = outlook.survey.manifest
-    config = _examine_config(folder, manifest, findings)
+    good = outlook.survey.manifest
+    config = _examine_config(folder, good, findings)
     _examine_checkpoints(folder / CHECKPOINTS, findings)
-    if (folder / REWARD).exists():
-        findings.append(examine_reward(folder / REWARD))
-    elif manifest:
-        findings.append(Finding("note", f"{REWARD}/ is missing; a resume writes it again"))
+    made = kind_of(config.meta.learn) if config else next((k for k in KINDS if (folder / k).exists()), KINDS[0])
+    if (folder / made).exists():
+        findings.append(examine_artefact(folder / made))
+    elif good:
+        findings.append(Finding("note", f"{made}/ is missing; a resume writes it again"))
     if (folder / BEST).exists():
-        findings.append(examine_reward(folder / BEST))
-    elif (manifest.get("validation") or {}).get("update") is not None:
+        findings.append(examine_artefact(folder / BEST))
+    elif (good.get("validation") or {}).get("update") is not None:
         findings.append(Finding("bad", f"{BEST}/ is missing; a resume takes its next validation for the best"))
     if (folder / LEARNER).exists():
         findings.append(examine_learner(folder / LEARNER))
-    elif manifest:
+    elif good:
         findings.append(Finding("note", f"{LEARNER}/ is missing; a resume writes it again"))
-    if manifest:
-        findings += _examine_metrics(folder / METRICS, manifest["metrics_bytes"], manifest.get("metrics_sha256"))
+    if good:
+        findings += _examine_metrics(folder / METRICS, good["metrics_bytes"], good.get("metrics_sha256"))
     findings += [
         Finding("note", f"{path.name}: a draft that a crash left; a resume removes it") for path in _drafts(folder)
     ]
@@ -130,9 +136,9 @@ def examine_run(folder: Path) -> Diagnosis:
     return Diagnosis(findings, _say(outlook, config))
 
 
-def _examine_config(folder: Path, manifest: dict[str, Any], findings: list[Finding]) -> RunConfig | None:
+def _examine_config(folder: Path, good: dict[str, Any], findings: list[Finding]) -> RunConfig | None:
     """Adds a finding about config.json; returns the config that a resume by the same command has."""
-    trained_with = accept_manifest(manifest) if manifest else None
+    trained_with = accept_manifest(good) if good else None
     if not os.path.lexists(folder / CONFIG):
         findings.append(Finding("bad", f"{CONFIG} is missing; a resume writes it again, as its command line says"))
         return trained_with
@@ -162,16 +168,16 @@ def _say(outlook: Outlook, config: RunConfig | None) -> str:
 
 def _examine_checkpoints(folder: Path, findings: list[Finding]) -> None:
     """Adds a finding for each checkpoint, also for those that a resume does not look at any more."""
-    for step in reversed(manifests.steps(folder)):
-        place = manifests.place_of(folder, step)
+    for step in reversed(manifest.steps(folder)):
+        place = manifest.place_of(folder, step)
         try:
-            manifests.judge(place, accept_manifest)
+            manifest.judge(place, accept_manifest)
         except (BadDataError, DamagedError) as error:
             if os.path.lexists(place):  # else the run pruned it meanwhile
                 findings.append(Finding("bad", f"{CHECKPOINTS}/{place.name}: {error}"))
         else:
             findings.append(Finding("good", f"{CHECKPOINTS}/{place.name}: every byte as it was written"))
-    earlier = manifests.moved_aside(folder)
+    earlier = manifest.moved_aside(folder)
     findings += [Finding("note", f"{CHECKPOINTS}/{path.name}: found bad before and moved aside") for path in earlier]
     findings += [
         Finding("note", f"{CHECKPOINTS}/{path.name}: a draft; a resume removes it") for path in folder.glob(".tmp-*")

@@ -14,14 +14,16 @@ from orexis.errors import BadDataError, MachineError, UsageError
 from orexis.platform import versions
 from orexis.storage import lock
 from orexis.storage.files import remove_drafts, write_json
-from orexis.storage.manifests import survey
+from orexis.storage.manifest import survey
 from orexis.storage.reading import DamagedError, read_json
 from orexis.zoo.registry import shipped_names
 
 FORMAT_VERSION = 1
 CONFIG, ENVIRONMENT, CHECKPOINTS, METRICS, LOG = "config.json", "env.json", "checkpoints", "metrics.csv", "log.txt"
-REWARD, BEST, LEARNER = "reward", "best", "learner"
-"""What a run makes: the reward of its newest checkpoint, the one that validated best, the learner to begin with."""
+REWARD, POLICY, BEST, LEARNER = "reward", "policy", "best", "learner"
+"""What a run makes: the reward or policy of its newest checkpoint, the one that validated best, the learner to begin
+with."""
+KINDS = (REWARD, POLICY)
 
 
 @contextlib.contextmanager
@@ -66,9 +68,14 @@ def config_of_checkpoint(run_dir: Path) -> RunConfig | None:
         return None
 
 
+def holds_run(folder: Path) -> bool:
+    """Returns whether the folder is that of a run, whole or damaged."""
+    return os.path.lexists(folder / CONFIG) or is_used(folder)
+
+
 def is_used(run_dir: Path) -> bool:
     """Returns whether something was trained in the folder; a start that was refused or ended while compiling is not."""
-    return any(os.path.lexists(run_dir / name) for name in (METRICS, CHECKPOINTS, REWARD, LEARNER))
+    return any(os.path.lexists(run_dir / name) for name in (METRICS, CHECKPOINTS, *KINDS, LEARNER))
 
 
 def refuse_obstacles(run_dir: Path) -> None:
@@ -76,17 +83,17 @@ def refuse_obstacles(run_dir: Path) -> None:
     for name in (CONFIG, ENVIRONMENT, METRICS, LOG, lock.NAME):
         if os.path.lexists(run_dir / name) and not (run_dir / name).is_file():
             raise UsageError(f"{run_dir / name} is not a file; move it away")
-    for name in (CHECKPOINTS, REWARD, BEST, LEARNER):
+    for name in (CHECKPOINTS, *KINDS, BEST, LEARNER):
         if os.path.lexists(run_dir / name) and not (run_dir / name).is_dir():
             raise UsageError(f"{run_dir / name} is not a folder; move it away")
-    for name in (REWARD, BEST, LEARNER):
+    for name in (*KINDS, BEST, LEARNER):
         if (run_dir / name).is_symlink():  # these are replaced whole, and a link cannot be
             raise UsageError(f"{run_dir / name} is a link to a folder elsewhere; put the folder itself there")
 
 
 def refuse_lost(run_dir: Path) -> None:
-    """Raises BadDataError if a run without checkpoints had some: there is a reward or a learner, written after one."""
-    left = [name for name in (REWARD, LEARNER) if os.path.lexists(run_dir / name)]
+    """Raises BadDataError if a run without checkpoints had some: there is what is written after one."""
+    left = [name for name in (*KINDS, LEARNER) if os.path.lexists(run_dir / name)]
     if left:
         raise BadDataError(
             f"{run_dir} has lost its checkpoints and still has {' and '.join(f'{name}/' for name in left)}, which a "
@@ -135,6 +142,6 @@ def check_beginning(name: str) -> None:
     """Raises UsageError if `name` can be nothing to begin with: neither a folder nor a shipped reward."""
     if name not in shipped_names() and not os.path.isdir(name):
         raise UsageError(
-            f"--begin-with {name} is neither the folder of a run, a learner or a reward "
-            f"nor a shipped reward ({', '.join(shipped_names())})"
+            f"--begin-with {name} is neither the folder of a run, a learner, a reward or a policy "
+            f"nor a shipped one ({', '.join(shipped_names())})"
         )

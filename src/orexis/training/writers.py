@@ -18,34 +18,7 @@ from rich.table import Column
 
 from orexis.errors import printable
 from orexis.meta.state import UpdateMetrics
-
-COLUMNS = (
-    "update",
-    "env_steps",
-    "wall_s",
-    "reward_per_step",
-    "episode_return",
-    "lifetime_return",
-    "finished_share",
-    "policy_entropy",
-    "intrinsic_magnitude",
-    "lifetime_value_rmse",
-    "policy_loss",
-    "value_loss",
-    "eta_gradient_norm",
-    "phi_gradient_norm",
-    "theta_norm_mean",
-    "theta_norm_p99",
-    "recorded_value_max",
-    "skipped_updates",
-    "dropped_lifetimes",
-    "entropy_cost",
-    "reward_learning_rate",
-    "validation_return",
-    "validation_last_tenth",
-)
-"""The columns of metrics.csv, explained one by one in docs/metrics.md."""
-
+from orexis.training.columns import NAMES
 
 RENAMED = {"window.paid": "window.rewarded"}
 """What totals in checkpoints of earlier versions call things, and how they are called now."""
@@ -140,7 +113,7 @@ class MetricsFile:
         A file that was cut shorter meanwhile keeps its whole lines; one of other columns, or whose first bytes do not
         have the sha256 `digest` (None: any will do), is moved aside.
         """
-        header = _line(COLUMNS)
+        header = _line(NAMES)
         kept = path.read_bytes()[:offset] if offset and path.is_file() else b""
         stranger = find_stranger(kept, offset, digest)
         if len(kept) < offset and stranger is None:
@@ -160,7 +133,7 @@ class MetricsFile:
 
     def append(self, row: dict[str, float]) -> None:
         """Adds a row; whole numbers without a point, NaN as an empty cell."""
-        self._write(_line([_cell(row[name]) for name in COLUMNS]))
+        self._write(_line([_cell(row[name]) for name in NAMES]))
 
     def offset(self) -> int:
         """Returns the length of the file, everything so far flushed to the disk."""
@@ -194,7 +167,7 @@ def find_stranger(kept: bytes, offset: int, digest: str | None) -> str | None:
     whole = bool(kept) and len(kept) == offset
     if whole and digest is not None and hashlib.sha256(kept).hexdigest() != digest:
         return "is not the one that the checkpoint was saved with"
-    if kept.rfind(b"\n") >= 0 and not kept.startswith(_line(COLUMNS)):
+    if kept.rfind(b"\n") >= 0 and not kept.startswith(_line(NAMES)):
         return "has other columns than this version writes"
     return None
 

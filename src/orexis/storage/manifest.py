@@ -1,6 +1,6 @@
-"""The checkpoints of a run folder as they lie there: their manifests, and which of them a resume takes. Needs no JAX.
+"""Where the checkpoints of a run are and what the manifest of one says, without reading what it holds. Needs no JAX.
 
-`survey` decides that, for the resume that acts on it and for the doctor that foretells it.
+`survey` decides which of them a run goes on from, for the resume that acts on it and for the doctor that foretells it.
 """
 
 import dataclasses
@@ -14,6 +14,7 @@ from orexis.errors import BadDataError
 from orexis.storage.files import sha256_of
 from orexis.storage.reading import DamagedError, check_seal, read_json
 
+FORMAT_VERSION = 2
 READABLE = (1, 2)  # 1 is 2 without the manifest's own sha256
 STATE, MANIFEST = "state.safetensors", "manifest.json"
 _STEP = re.compile(r"step_(\d{8}|[1-9]\d{8,})")
@@ -67,7 +68,10 @@ def survey(folder: Path, accept: Accept = accept_any, limit: int | None = None) 
 
 
 def read_manifest(place: Path) -> dict[str, Any]:
-    """Returns the manifest of one checkpoint, its seal checked; raises as `read` does."""
+    """Returns the manifest of one checkpoint, its seal checked.
+
+    Raises DamagedError if it is not as it was written, and BadDataError if it is of another version.
+    """
     path = place / MANIFEST
     manifest = read_json(path)
     version = manifest.get("format_version")
@@ -84,27 +88,35 @@ def read_manifest(place: Path) -> dict[str, Any]:
 
 def verify(place: Path, manifest: dict[str, Any], limit: int | None = None) -> None:
     """Raises DamagedError if a file of the checkpoint is not, to the byte, as the manifest says, or beyond `limit`."""
-    size, digest = promised(place, manifest)
+    check_size(place, manifest)
+    if limit is not None and promised(place, manifest)[0] > limit:
+        raise DamagedError(f"{place / STATE} has more than the {limit} bytes that are plausible")
+    _, digest = promised(place, manifest)
+    path = place / STATE
+    try:
+        found = sha256_of(path)
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read: {error.strerror}") from error
+    if found != digest:
+        raise DamagedError(f"{path} is damaged: its sha256 is not the one in the manifest")
+
+
+def check_size(place: Path, manifest: dict[str, Any]) -> None:
+    """Raises DamagedError if a file of the checkpoint is missing or has not the size that the manifest says."""
+    size, _ = promised(place, manifest)
     path = place / STATE
     if not path.is_file():
         raise DamagedError(f"{path} is missing or not a file")
-    try:
-        found_size = path.stat().st_size
-        if limit is not None and found_size > limit:
-            raise DamagedError(f"{path} has more than the {limit} bytes that are plausible")
-        if found_size != size:
-            raise DamagedError(f"{path} is damaged: it has {found_size} bytes, not {size}")
-        if sha256_of(path) != digest:
-            raise DamagedError(f"{path} is damaged: its sha256 is not the one in the manifest")
-    except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}") from error
+    found = path.stat().st_size
+    if found != size:
+        raise DamagedError(f"{path} is damaged: it has {found} bytes, not {size}")
 
 
 def promised(place: Path, manifest: dict[str, Any]) -> tuple[int, str]:
     """Returns the size and the sha256 that the state should have."""
     try:
-        promised = manifest["files"][STATE]
-        return promised["size"], promised["sha256"]
+        told = manifest["files"][STATE]
+        return told["size"], told["sha256"]
     except (KeyError, TypeError) as error:
         raise DamagedError(f"{place / MANIFEST} does not name its files") from error
 
