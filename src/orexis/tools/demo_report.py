@@ -78,9 +78,10 @@ def compose_report(results: Results, pictures: dict[str, bytes], command: str, s
         Section(
             "Watch one lifetime",
             (
-                "A page beside this one plays a lifetime step by step, under the learned reward and under the extrinsic "
-                "one: where the agent goes, what it is paid, and what each other step would have been paid. Its second "
-                "tab has every number that training logged. `orexis view` writes such a page of any lifetime.",
+                "A page beside this one plays a lifetime step by step, under the learned reward and under the "
+                "extrinsic one: where the agent goes, what it is paid, and what each other step would have been paid. "
+                "Its second tab has every number that training logged. `orexis view` writes such a page of any "
+                "lifetime.",
             ),
             link=(LIFETIME_PAGE, "Watch a lifetime"),
         ),
