@@ -64,11 +64,17 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("train bandit --episodes 0", "episodes must be positive, not 0"),
     ("train bandit --validate-every -5", "validate_every must be positive, not -5"),
     ("train bandit --validation-lifetimes 0", "validation_lifetimes must be positive, not 0"),
-    ("train bandit --begin-with nowhere", "--begin-with nowhere is neither the folder of a run, a learner or a reward"),
-    ("train bandit --begin-with a_file", "--begin-with a_file is neither the folder of a run, a learner or a reward"),
+    (
+        "train bandit --begin-with nowhere",
+        "--begin-with nowhere is neither the folder of a run, a learner, a reward or a policy",
+    ),
+    (
+        "train bandit --begin-with a_file",
+        "--begin-with a_file is neither the folder of a run, a learner, a reward or a policy",
+    ),
     ("evaluate", "name at least one source"),
     ("evaluate nothing-of-the-kind", "unknown source 'nothing-of-the-kind': neither a folder nor one of extrinsic-ep"),
-    ("evaluate a_file", "a_file is a file; name a run folder or a reward folder"),
+    ("evaluate a_file", "a_file is a file; name a run folder, a reward folder or a policy folder"),
     ("evaluate random random --task bandit", "a source is named twice"),
     ("evaluate random --task dance", "unknown task 'dance'"),
     ("evaluate random --task bandit --lifetimes 0", "--lifetimes must be between 1 and"),
@@ -91,14 +97,21 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("demo --out a_file", "--out a_file is a file; name a folder"),
     ("tasks --dance", "--dance"),
     ("doctor", "required"),
-    ("doctor nowhere", "nowhere is neither a run folder nor a reward folder"),
+    ("doctor nowhere", "nowhere is neither a run folder nor a reward or policy folder"),
+    ("runs nowhere", "nowhere is no folder; name one that holds runs, or a run"),
+    ("runs a_file", "a_file is no folder"),
+    ("runs", "runs is no folder"),
+    ("plot", "name at least one run folder"),
+    ("plot used", "used has no metrics.csv: it is no run folder, or its run has not begun to train"),
+    ("plot used used", "a run is named twice"),
+    ("plot nowhere", "nowhere has no metrics.csv"),
     ("zoo", "required"),
     ("zoo eat", "eat"),
     ("zoo show", "say which reward: orexis zoo show NAME"),
     ("zoo show nothing-of-the-kind", "unknown source 'nothing-of-the-kind'"),
     ("zoo export random-abc", "say where to: orexis zoo export NAME FOLDER"),
     ("zoo export random-abc used", "used exists already; name a new folder"),
-    ("doctor a_file", "a_file is neither a run folder nor a reward folder"),
+    ("doctor a_file", "a_file is neither a run folder nor a reward or policy folder"),
 ]
 
 BAD_DATA_WITHOUT_JAX: list[tuple[str, str]] = [
@@ -195,6 +208,7 @@ def test_nothing_was_written_by_a_bad_line(answers, place):
     assert all(len(list((place / name).iterdir())) == 2 for name in found - {"a_file"})
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("line", [["--help"], [], ["--version"], ["train", "--help"], ["train", "bandit", "--help"]])
 def test_help_needs_no_jax(line):
     code = f"""

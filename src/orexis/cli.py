@@ -16,7 +16,9 @@ from orexis.commands.demo import Demo
 from orexis.commands.doctor import Doctor
 from orexis.commands.evaluate import Evaluate
 from orexis.commands.play import Play
+from orexis.commands.plot import Plot
 from orexis.commands.reproduce import Reproduce
+from orexis.commands.runs import Runs
 from orexis.commands.sweep import Sweep
 from orexis.commands.tasks import Tasks
 from orexis.commands.train import Train
@@ -29,6 +31,8 @@ COMMANDS: dict[str, type] = {
     "tasks": Tasks,
     "play": Play,
     "train": Train,
+    "runs": Runs,
+    "plot": Plot,
     "evaluate": Evaluate,
     "view": View,
     "sweep": Sweep,
@@ -98,7 +102,7 @@ def _parse(arguments: list[str]):
     command = COMMANDS[name]
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
-        default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned")
+        default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned", _option(rest, "--learn") or "reward")
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

@@ -9,59 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from orexis.config import RunConfig
-from orexis.errors import INTERRUPTED, OK, PREEMPTED
+from orexis.config import Learn
+from orexis.errors import OK
 from orexis.storage import checkpoint
 from orexis.storage.reading import unpack_arrays
 from orexis.tools.doctor import examine
 from tests.faults import children
 from tests.faults.domains import DOMAINS, small_run
-from tests.training.tiny import digest_of, rows_of, with_updates
+from tests.faults.runs import CODES, NEVER, Trainer, assert_same_run, frozen, newest, rows_written
+from tests.training.tiny import with_updates
 
-CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: PREEMPTED, signal.SIGINT: INTERRUPTED}
-NEVER = 1_000_000  # updates
 INTERVAL = 2  # updates between two checkpoints
 TINY = with_updates(NEVER, checkpoint_every=INTERVAL)
-ARRAYS = "reward/reward.safetensors"
-
-
-@dataclasses.dataclass(frozen=True)
-class Trainer:
-    """Starts processes that train one run, up to any update."""
-
-    config: RunConfig
-    program: Path | None = None  # compiled before; None: each process compiles for itself
-
-    def start(self, run_dir: Path, updates: int):
-        return children.start(*self._work(run_dir, updates))
-
-    def finish(self, run_dir: Path, updates: int) -> None:
-        assert children.run(*self._work(run_dir, updates)) == OK
-
-    def _work(self, run_dir: Path, updates: int) -> tuple:
-        if self.program is None:
-            return children.train_tiny, run_dir, updates
-        return children.train_frozen, self.program, run_dir, dataclasses.replace(self.config, updates=updates)
-
-
-def frozen(config: RunConfig, folder: Path) -> Trainer:
-    assert children.run(children.freeze_run, config, folder / "program") == 0
-    return Trainer(config, folder / "program")
 
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory) -> Trainer:
     return frozen(TINY, tmp_path_factory.mktemp("tiny"))
-
-
-def newest(run_dir: Path) -> int:
-    return max(checkpoint.steps(run_dir / "checkpoints"), default=0)
-
-
-def rows_written(run_dir: Path) -> list[int]:
-    """Returns the updates that have a whole row in metrics.csv."""
-    lines = (run_dir / "metrics.csv").read_bytes().decode().split("\n")[:-1]
-    return [int(line.split(",")[0]) for line in lines[1:]]
 
 
 def kill_run(
@@ -98,12 +62,6 @@ def kill_run(
     return newest(run_dir)
 
 
-def assert_same_run(run_dir: Path, straight: Path, end: int) -> None:
-    assert digest_of(run_dir, end) == digest_of(straight, end)
-    assert rows_of(run_dir) == rows_of(straight)
-    assert (run_dir / ARRAYS).read_bytes() == (straight / ARRAYS).read_bytes()
-
-
 def finish_and_compare(trainer: Trainer, folder: Path, saved: int) -> None:
     """Lets the run end in peace a little later, and compares it with one that was never disturbed."""
     end = saved + 5
@@ -112,8 +70,11 @@ def finish_and_compare(trainer: Trainer, folder: Path, saved: int) -> None:
     assert_same_run(folder / "killed", folder / "straight", end)
 
 
-def test_a_run_that_is_killed_twice(tmp_path, trials):
-    trainer = Trainer(TINY)
+@pytest.mark.parametrize(
+    "learn", ["reward", *(pytest.param(learn, marks=pytest.mark.slow) for learn in ("rl2", "maml"))]
+)
+def test_a_run_that_is_killed_twice(tmp_path, trials, learn: Learn):
+    trainer = Trainer(dataclasses.replace(TINY, meta=dataclasses.replace(TINY.meta, learn=learn)))
     finish_and_compare(trainer, tmp_path, kill_run(trainer, tmp_path / "killed", 2, seed=6, trial=trials))
 
 

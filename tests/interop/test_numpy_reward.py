@@ -75,6 +75,7 @@ def pay_in_jax(network: HistoryNetConfig, history: dict[str, np.ndarray], spec: 
     return np.asarray(jax.jit(jax.vmap(one_lifetime, in_axes=1, out_axes=1))(rollouts))
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("history", ["lstm", "none"])
 @pytest.mark.parametrize("sees_action", [True, False])
 def test_it_pays_what_jax_pays(history, sees_action):
@@ -266,6 +267,7 @@ def test_it_is_loaded_from_a_reward_folder_or_a_run_folder(tmp_path):
         load_reward(tmp_path / "run")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("view", ["planes", "egocentric"])
 def test_it_needs_no_jax(tmp_path, view: str):
     write_reward(tmp_path, network=dataclasses.replace(NETWORK, view=view), spec=GRID)

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("float64")
 ENTROPY_COST = 0.1
 STEP = 1e-6
 TOLERANCE = 1e-5
-GROUPS = {"egocentric": ("hidden", "core", "head")}
+GROUPS = {"egocentric": ("hidden", "core", "head"), "initialisation": ("conv", "hidden", "policy", "value")}
 ALL_GROUPS = ("conv", "hidden", "core", "head")
 NUM_DIRECTIONS = 4
 NUM_COORDINATES = 3  # of each array of each group
@@ -83,6 +83,7 @@ EACH_LENGTH = (("sgd", "planes"), ("adam-differentiated", "planes"), ("sgd-clipp
 ONE_LENGTH = (("sgd-clipped", "planes"), ("adam-clipped", "planes"), *(("sgd", kind) for kind in KINDS))
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("agent", "kind", "num_updates"),
     [

@@ -6,10 +6,10 @@ import math
 import pytest
 
 from orexis.errors import OK, BadDataError, UsageError
-from orexis.storage.metrics import METRICS
 from orexis.tasks.abc import RandomABC
 from orexis.tools import view as module
 from orexis.tools.view import find_curves, view
+from orexis.training.columns import COLUMNS
 from orexis.training.folder import CONFIG
 from orexis.training.folder import METRICS as METRICS_FILE
 from tests.storage.rewards import write_reward
@@ -18,8 +18,8 @@ from tests.storage.rewards import write_reward
 def write_run(folder, rows: int = 3):
     """Writes what a run that has not saved its reward has: a metrics.csv, here without a config."""
     folder.mkdir(parents=True)
-    lines = [",".join(column.name for column in METRICS)]
-    lines += [",".join([str(10 * (row + 1)), *("0.5" for _ in METRICS[1:])]) for row in range(rows)]
+    lines = [",".join(column.name for column in COLUMNS)]
+    lines += [",".join([str(10 * (row + 1)), *("0.5" for _ in COLUMNS[1:])]) for row in range(rows)]
     (folder / METRICS_FILE).write_text("\n".join(lines) + "\n")
     return folder
 

@@ -8,30 +8,18 @@ import pytest
 from orexis.colors import BLUE, ORANGE
 from orexis.config import TaskSpec
 from orexis.errors import BadDataError
-from orexis.storage.metrics import METRICS, read_metrics
+from orexis.training.columns import COLUMNS, read_metrics
 from orexis.training.health import FIRST, find_signs, limits
-from orexis.training.writers import COLUMNS
 from orexis.viewer.curves import MAX_ROWS, RunCurves, training_data
-from tests.test_docs_tables import read_table
 from tests.training.test_health import HEALTHY, SPEC
 from tests.training.tiny import TINY
 
 
 def curves(num_rows: int, name: str = "runs/a", task: str = "random-abc") -> RunCurves:
-    columns = {column.name: np.full(num_rows, 0.5) for column in METRICS}
+    columns = {column.name: np.full(num_rows, 0.5) for column in COLUMNS}
     columns["update"] = 10.0 * np.arange(1, num_rows + 1)
     columns["validation_return"][1:] = np.nan
     return RunCurves(name, task, 4, columns)
-
-
-def test_the_document_tells_every_column_as_the_code_does():
-    _, *rows = read_table("metrics.md", "column")
-    assert rows == [[f"`{column.name}`", column.meaning, column.healthy] for column in METRICS]
-
-
-def test_every_column_that_is_written_is_explained():
-    assert tuple(column.name for column in METRICS) == COLUMNS
-    assert all(column.meaning for column in METRICS)
 
 
 def test_few_rows_are_told_as_they_are():

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from orexis.config import AgentConfig, MetaConfig
-from orexis.config_json import from_json
-from orexis.errors import BadDataError, UsageError, check_numbers
+from orexis.agents.size import lifetime_bytes
+from orexis.config import AgentConfig
+from orexis.errors import UsageError, check_numbers
 from orexis.evaluation.cache import key_of, load, load_trace, save, save_trace
-from orexis.evaluation.lifetimes import Trace, evaluate_lifetimes
-from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source
+from orexis.evaluation.lifetimes import CHUNK, Trace, evaluate_lifetimes
+from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source, trained_agent
 from orexis.evaluation.table import SourceTable
 from orexis.meta.engine import make_mesh
+from orexis.platform import require_memory
 from orexis.presets import EVALUATION_LIFETIMES, bonus, preset
 from orexis.storage.artefact import Artefact
 from orexis.tasks.actions import with_actions
@@ -29,20 +30,22 @@ def settle_task(
     artefacts: Mapping[str, Artefact], task_name: str | None, recipe: str | None = None
 ) -> tuple[str, AgentConfig]:
     """Returns the task to evaluate on and the agent's settings: the recipe's if one is named, else those that the
-    rewards were trained with, else the tuned ones. artefacts: the learned rewards by name."""
+    rewards were trained with, else the tuned ones. artefacts: the learned rewards and policies by name; a policy
+    lives with settings of its own."""
     tasks = {artefact.task for artefact in artefacts.values()}
     if task_name is None:
         if len(tasks) != 1:
             raise UsageError(f"say which --task: the sources name {', '.join(sorted(tasks)) or 'none'}")
         task_name = tasks.pop()
         if task_name not in TASKS:  # a name found in a file is never imported unasked
-            raise UsageError(f"the reward was learned on a task of its own; if you trust it, add --task {task_name}")
+            raise UsageError(f"what is named was learned on a task of its own; if you trust it, add --task {task_name}")
     if recipe is not None:
         try:
             return task_name, preset(task_name, recipe).agent
         except ValueError as error:
             raise UsageError(f"--recipe {recipe}: {error}") from error
-    configs = {name: _agent_config(artefact, name) for name, artefact in artefacts.items()}
+    rewards = {name: artefact for name, artefact in artefacts.items() if artefact.kind == "reward"}
+    configs = {name: trained_agent(artefact, name) for name, artefact in rewards.items()}
     chosen = next(iter(configs.values()), preset(task_name).agent)
     for name, config in configs.items():
         if config != chosen:
@@ -83,7 +86,7 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
     params, episodes, trace = evaluate_lifetimes(
         task,
         source.agent,
-        (),
+        source.learned,
         source.reward,
         source.params,
         plan.seed,
@@ -124,7 +127,7 @@ def settle(
 ) -> Setting:
     """Returns where the sources called are to live. Raises CommandError where they do not go together.
 
-    Learned rewards are opened here and nowhere else, so that what lives is what is told of it.
+    Learned rewards and policies are opened here and nowhere else, so that what lives is what is told of it.
     episodes: of a lifetime, if they are to be other than the task's own. recipe: see `settle_task`.
     options: of the task's own, see its class.
     """
@@ -142,6 +145,8 @@ def settle(
 def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[SourceTable], dict[str, Trace]]:
     """Returns a table for each source called, all on the same lifetimes, and their steps if the plan asks for them."""
     check_numbers(plan.num_lifetimes, plan.seed)
+    needed = CHUNK * make_mesh().size * lifetime_bytes(setting.task.spec, setting.config)
+    require_memory(needed, "the lifetimes of an evaluation", "evaluate agents with smaller networks")
     results = [evaluate_source(name, setting, plan) for name in names]
     traces = {table.source: trace for table, trace in results if isinstance(trace, Trace)}
     return [table for table, _ in results], traces
@@ -164,11 +169,3 @@ def evaluate(
             log(f"evaluating {source}: {num_lifetimes} lifetimes of {setting.task_name}")
 
     return evaluate_all(names, setting, Plan(num_lifetimes, seed, on_progress=on_progress))[0]
-
-
-def _agent_config(artefact: Artefact, name: str) -> AgentConfig:
-    """Returns the settings of the agents that an artefact was trained with."""
-    try:
-        return from_json(MetaConfig, artefact.record["config"]["meta"], "config.meta").agent
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadDataError(f"the config of reward {name} cannot be used: {error}") from error

@@ -14,7 +14,7 @@ from orexis.evaluation.evaluate import evaluate
 from orexis.evaluation.printing import print_summary
 from orexis.evaluation.scores import as_json, write_csv
 from orexis.evaluation.walks import walk_table
-from orexis.figures.curves import learning_curves, training_curve
+from orexis.figures.curves import learning_curves, training_curves
 from orexis.figures.endings import count_endings, endings_figure
 from orexis.figures.palette import paper_style
 from orexis.figures.report import PIXELS_PER_INCH
@@ -22,12 +22,14 @@ from orexis.figures.walks import walks_figure
 from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
 from orexis.storage.files import write_json
-from orexis.storage.metrics import read_metrics
 from orexis.tools.demo_report import LIFETIME_PAGE, OPTIMUM, Results, compose_report, verdict
 from orexis.tools.view import view
+from orexis.training.columns import HEADINGS, read_metrics
 from orexis.training.train import train
 
 TASK = "random-abc"
+PANELS = ("episode_return", "policy_entropy", "lifetime_value_rmse", "theta_norm_p99")
+"""The columns of metrics.csv that are drawn."""
 
 
 def demo(out: Path, updates: int, seed: int, lifetimes: int = 256) -> int:
@@ -73,7 +75,7 @@ def draw(results: Results) -> dict[str, Figure]:
         "learning_curves": learning_curves(results.tables, OPTIMUM, "Random ABC: what fresh agents collect"),
         "endings": endings_figure(results.endings),
         "walks": walks_figure(results.walks),
-        "training": training_curve(results.metrics),
+        "training": training_curves({TASK: results.metrics}, {name: HEADINGS[name] for name in PANELS}),
     }
 
 

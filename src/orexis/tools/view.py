@@ -10,8 +10,8 @@ from orexis.evaluation.evaluate import settle
 from orexis.evaluation.sources import SOURCES, Setting, make_source
 from orexis.figures.palette import display_names, style_of
 from orexis.storage.files import write_durably
-from orexis.storage.metrics import read_metrics
 from orexis.tasks.registry import TASKS, TITLES, make_task
+from orexis.training.columns import read_metrics
 from orexis.training.folder import CONFIG, METRICS, REWARD, read_config
 from orexis.viewer.choice import SHOWN
 from orexis.viewer.curves import RunCurves, training_data

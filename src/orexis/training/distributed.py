@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -30,35 +31,52 @@ HEARTBEAT_S = 30
 
 
 def join(processes: Processes) -> None:
-    """Connects this process to the others. Call before anything touches a device. Raises MachineError.
+    """Connects this process to the others, who have met. Call before anything touches a device. Raises MachineError.
 
-    The first listens on the address that it was given and on no other.
+    The first listens on the address that it was given and on no other; under Slurm on all of its node's.
     """
-    where = (
-        {}
-        if processes.coordinator is None
-        else {
-            "coordinator_address": processes.coordinator,
-            "num_processes": processes.count,
-            "process_id": processes.index,
-            "coordinator_bind_address": processes.coordinator,
-        }
-    )
     jax.config.update("jax_enable_recoverability", True)  # else a death elsewhere aborts this process without a word
     jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM
     try:
-        jax.distributed.initialize(
-            **where,  # type: ignore[arg-type]
-            initialization_timeout=processes.patience_s,
-            heartbeat_timeout_seconds=HEARTBEAT_S,
-        )
-        if len(jax.devices()) < processes.count:
-            raise RuntimeError("some brought no device")
+        with _without_gloo():
+            jax.distributed.initialize(
+                coordinator_address=processes.coordinator,
+                coordinator_bind_address=processes.coordinator if processes.bind else None,
+                num_processes=processes.count,
+                process_id=processes.index,
+                initialization_timeout=processes.patience_s,
+                heartbeat_timeout_seconds=HEARTBEAT_S,
+            )
+            if len(jax.devices()) < processes.count:
+                raise RuntimeError("some brought no device")
+            multihost_utils.sync_global_devices("the beginning")  # here connections are made
     except Exception as error:  # JAX raises whatever its runtime does
         raise MachineError(
             f"the {processes.count} processes of the run did not find each other within {processes.patience_s} s: "
             f"{_first_line(error)}; start all of them, with the same --coordinator"
         ) from error
+
+
+@contextlib.contextmanager
+def _without_gloo() -> Iterator[None]:
+    """Holds back what is written to stdout meanwhile, and lets all of it out but how many peers Gloo has found.
+
+    Gloo writes that past Python, to the descriptor.
+    """
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 1)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+            held.seek(0)
+            for line in held:
+                if not line.startswith(b"[Gloo] Rank "):
+                    os.write(1, line)
 
 
 def is_first() -> bool:

@@ -19,8 +19,10 @@ from orexis.zoo.registry import shipped_names
 
 FORMAT_VERSION = 1
 CONFIG, CHECKPOINTS, METRICS, LOG = "config.json", "checkpoints", "metrics.csv", "log.txt"
-REWARD, BEST, LEARNER = "reward", "best", "learner"
-"""What a run makes: the reward of its newest checkpoint, the one that validated best, the learner to begin with."""
+REWARD, POLICY, BEST, LEARNER = "reward", "policy", "best", "learner"
+"""What a run makes: the reward or policy of its newest checkpoint, the one that validated best, the learner to begin
+with."""
+KINDS = (REWARD, POLICY)
 
 
 @contextlib.contextmanager
@@ -53,6 +55,11 @@ def check_use(run_dir: Path, config: RunConfig, resume: bool) -> None:
         raise UsageError(f"{run_dir} holds a run already; add --resume to go on with it, or choose another --run-dir")
     if resume and is_used(run_dir) and (run_dir / CONFIG).exists():
         refuse_another(run_dir, read_config(run_dir), config)
+
+
+def holds_run(folder: Path) -> bool:
+    """Returns whether the folder is that of a run, whole or damaged."""
+    return (folder / CONFIG).exists() or (folder / CHECKPOINTS).is_dir() or (folder / METRICS).exists()
 
 
 def is_used(run_dir: Path) -> bool:
@@ -101,6 +108,6 @@ def check_beginning(name: str) -> None:
     """Raises UsageError if `name` can be nothing to begin with: neither a folder nor a shipped reward."""
     if name not in shipped_names() and not os.path.isdir(name):
         raise UsageError(
-            f"--begin-with {name} is neither the folder of a run, a learner or a reward "
-            f"nor a shipped reward ({', '.join(shipped_names())})"
+            f"--begin-with {name} is neither the folder of a run, a learner, a reward or a policy "
+            f"nor a shipped one ({', '.join(shipped_names())})"
         )

@@ -1,9 +1,9 @@
 """A run from its first update to its last, through kills and resumes.
 
 The run goes in strides to the next multiple of `log_every`, `checkpoint_every` or `validate_every` updates. Between
-two strides the averaged reward is validated, a row of metrics written, a checkpoint saved or the run stopped. A row
-that was begun and a validation that is owed are kept in the checkpoint, so that a resumed run writes the same rows and
-reaches the same bits as one that was never interrupted, on as many devices or with `deterministic`.
+two strides the averaged reward or policy is validated, a row of metrics written, a checkpoint saved or the run
+stopped. A row that was begun and a validation that is owed are kept in the checkpoint, so that a resumed run writes the
+same rows and reaches the same bits as one that was never interrupted, on as many devices or with `deterministic`.
 """
 
 import collections
@@ -29,10 +29,11 @@ from orexis.meta.state import TrainState, UpdateMetrics
 from orexis.platform import freeze_gc, versions
 from orexis.storage import checkpoint
 from orexis.training import distributed, learners, signals
-from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, REWARD, refuse_another
+from orexis.training.choosing.selection import Chooser
+from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, refuse_another
+from orexis.training.logs import lines
 from orexis.training.outputs import Outputs
-from orexis.training.progress import Progress
-from orexis.training.selection import Chooser
+from orexis.training.progress import Progress, say_what_changed
 from orexis.training.setup import refuse_too_large
 from orexis.training.writers import MetricsFile, Reporter, Totals
 
@@ -91,10 +92,10 @@ class Run:
                     return OK
                 for warning in self._chooser.warnings():
                     report.log(f"warning: {warning}")
-                report.log(
-                    f"{'resuming' if done else 'starting'} {self.config.task} at update {done} of {updates}, "
-                    f"{self.config.meta.lifetimes} lifetimes on {self.engine.mesh.size} devices, in {self.run_dir}"
-                )
+                for line in lines.opening(
+                    self.config, self.engine.task.spec, done, self.engine.mesh.size, self.run_dir
+                ):
+                    report.log(line)
                 return self._train(state, report)
         except OSError as error:
             left = checkpoint.steps(self.run_dir / CHECKPOINTS)
@@ -122,9 +123,8 @@ class Run:
             raise BadDataError(f"the manifest of step {manifest['step']} cannot be used: {error}") from error
         refuse_another(self.run_dir, trained_with, self.config)
         self.progress = Progress.from_manifest(manifest, self.config.meta.lifetimes)
-        before, now = manifest.get("devices"), self.engine.mesh.size
-        if before not in (None, now) and not self.config.deterministic:
-            warn(f"trained on {before} devices so far and on {now} from here: equal to rounding, not to the bit")
+        for sentence in say_what_changed(manifest, self.engine.mesh.size, self.config.deterministic):
+            warn(sentence)
         if distributed.is_first() and self.progress.best.update is not None and not self._outputs.has_best():
             warn(f"{BEST}/ is lost: from here on the next validation counts as the best")
             self.progress.best.forget()
@@ -156,7 +156,7 @@ class Run:
     def _train(self, state: TrainState | None, report: Reporter) -> int:
         def prepare():
             ready = self._begin() if state is None else state
-            self._chooser.prepare(self.progress)
+            self._chooser.prepare(self.progress, ready.learner.eta_average)
             return ready, self.engine.compile_updates().lower(ready, np.int32(1)).compile()
 
         current, compiled = signals.run_interruptible(prepare)
@@ -195,12 +195,10 @@ class Run:
             return OK
         if self.progress.step < updates or self.progress.best.owed:
             assert code is not None
-            done = self.progress.step
-            report.log(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
+            report.log(lines.stopped(self.progress, self.run_dir))
             return OK if code == ASKED else code
-        report.log(
-            f"done: {updates} updates, {self.progress.env_steps} steps; the reward is in {self.run_dir / REWARD}"
-        )
+        for line in lines.closing(self.config, self.progress, self.run_dir):
+            report.log(line)
         return OK
 
     def _gave_up(self) -> bool:
@@ -256,9 +254,10 @@ class Run:
             self._callbacks.on_row(self.progress.row())
 
     def _open_metrics(self, report: Reporter) -> MetricsFile:
-        return MetricsFile(
-            self.run_dir / METRICS, self.progress.metrics_bytes, lambda message: report.log(f"warning: {message}")
-        )
+        path = self.run_dir / METRICS
+        metrics_file = MetricsFile(path, self.progress.metrics_bytes, lambda said: report.log(f"warning: {said}"))
+        self._callbacks.on_begin(path)
+        return metrics_file
 
     def _save(self, state: TrainState, metrics_file: MetricsFile) -> int:
         """Writes a checkpoint, then the artefact from the same state; returns the step."""

@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 from orexis.errors import BadDataError
 from orexis.meta.state import UpdateMetrics
-from orexis.training.best import Best
+from orexis.platform import versions
+from orexis.training.choosing.best import Best
 from orexis.training.health import Health
 from orexis.training.writers import Totals
 
@@ -72,6 +74,24 @@ class Progress:
         """Begins the next row of metrics."""
         self.totals = Totals(self.totals.num_lifetimes)
         self.best.begin_row()
+
+
+def say_what_changed(manifest: dict[str, Any], num_devices: int, deterministic: bool) -> list[str]:
+    """Returns a sentence for each change since the manifest was written that a run survives, but not to the bit."""
+    said, same = [], "from here: equal to rounding, not to the bit"
+    before = manifest.get("devices")
+    if before not in (None, num_devices) and not deterministic:
+        said.append(f"trained on {before} devices so far and on {num_devices} {same}")
+    then, now = _compiler(manifest.get("versions")), _compiler(versions())
+    if then not in (None, now):
+        said.append(f"trained with {then} so far and with {now} {same}")
+    return said
+
+
+def _compiler(told: Any) -> str | None:
+    """Returns what compiled a run, of the versions that were told; None if they do not tell, or not in such words."""
+    names = [f"{name} {told.get(name)}" for name in ("jax", "jaxlib")] if isinstance(told, dict) else []
+    return " and ".join(names) if names and all(re.fullmatch(r"\w+ \d[\w.+-]{,40}", name) for name in names) else None
 
 
 def _texts(told: Any) -> dict[str, str] | None:

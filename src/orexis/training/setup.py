@@ -1,17 +1,18 @@
 """From a run's config to its engine: the task, checked; the devices that can share the lifetimes; room in memory."""
 
 import json
-import os
 from typing import Any
 
 import jax
 
+from orexis.agents.size import check_size
 from orexis.config import RunConfig
 from orexis.errors import UsageError
 from orexis.meta.chunks import count_shares
 from orexis.meta.engine import Engine, make_mesh
 from orexis.meta.state import TrainState
 from orexis.networks.egocentric import check_view
+from orexis.platform import require_memory
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
 from orexis.testing import check_task
@@ -22,6 +23,7 @@ def make_engine(config: RunConfig) -> Engine:
     try:
         task = make_run_task(config)
         check_task(task)
+        check_size(task.spec, config.meta.agent)
         check_view(task.spec, config.meta.reward)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
@@ -77,11 +79,6 @@ def usable_devices(num_lifetimes: int, deterministic: bool = False, num_processe
 
 
 def refuse_too_large(template: TrainState) -> None:
-    """Raises UsageError if the state alone is more than this machine's memory: better now than in an hour."""
+    """Raises UsageError if the state alone is more than this machine's memory."""
     needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > there:
-        raise UsageError(
-            f"the lifetimes alone would take {needed / 1e9:.3g} GB of memory and this machine has {there / 1e9:.3g}; "
-            "use fewer --lifetimes or smaller networks"
-        )
+    require_memory(needed, "the lifetimes alone", "use fewer --lifetimes or smaller networks")

@@ -15,11 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from orexis.meta.state import UpdateMetrics
-from orexis.storage.metrics import METRICS
-
-COLUMNS = tuple(column.name for column in METRICS)
-"""The columns of metrics.csv, explained one by one in `orexis.storage.metrics` and docs/metrics.md."""
-
+from orexis.training.columns import NAMES
 
 RENAMED = {"window.paid": "window.rewarded"}
 """What totals in checkpoints of earlier versions call things, and how they are called now."""
@@ -113,7 +109,7 @@ class MetricsFile:
 
         A file that was cut shorter meanwhile keeps its whole lines; one of other columns is moved aside.
         """
-        header = _line(COLUMNS)
+        header = _line(NAMES)
         if offset:
             offset = _whole_lines(path, offset, warn)
         if offset and not _begins_with(path, header):
@@ -129,7 +125,7 @@ class MetricsFile:
 
     def append(self, row: dict[str, float]) -> None:
         """Adds a row; whole numbers without a point, NaN as an empty cell."""
-        self._write(_line([_cell(row[name]) for name in COLUMNS]))
+        self._write(_line([_cell(row[name]) for name in NAMES]))
 
     def offset(self) -> int:
         """Returns the length of the file, everything so far flushed to the disk."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from orexis.colors import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
-from orexis.storage.metrics import HEALTHY_ON, METRICS, Column
 from orexis.tasks.registry import TITLES
+from orexis.training.columns import COLUMNS, HEALTHY_ON, Column
 from orexis.training.health import FIRST, limits
 
 MAX_ROWS = 600  # of a run; more are merged, a screen has no room for them
@@ -29,7 +29,7 @@ class RunCurves:
 
 def training_data(runs: Sequence[RunCurves]) -> dict[str, Any]:
     """Returns the page's record of the training of some runs, as JSON."""
-    told = [column for column in METRICS if column.name != "update" and any(column.name in r.columns for r in runs)]
+    told = [column for column in COLUMNS if column.name != "update" and any(column.name in r.columns for r in runs)]
     on_its_task = all(run.task == HEALTHY_ON for run in runs)
     return {
         "healthy_on": TITLES[HEALTHY_ON],
@@ -51,7 +51,7 @@ def _run(run: RunCurves, color: str) -> dict[str, Any]:
     edges = np.linspace(0, num_rows, min(num_rows, MAX_ROWS) + 1).astype(int)
     columns = {
         column.name: [_cell(merge(column, run.columns[column.name][a:b])) for a, b in itertools.pairwise(edges)]
-        for column in METRICS
+        for column in COLUMNS
         if column.name in run.columns
     }
     known = all(name in run.columns for name in FIRST)

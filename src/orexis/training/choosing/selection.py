@@ -1,4 +1,4 @@
-"""Choosing a run's best reward while it trains: when to validate, what to keep, what to say, when to end.
+"""Choosing a run's best reward or policy while it trains: when to validate, what to keep, what to say, when to end.
 
 The first process validates, on its own devices; the others go on to where they meet next.
 """
@@ -13,27 +13,28 @@ from orexis.config import RunConfig
 from orexis.meta.learner import Learner
 from orexis.tasks.base import Task
 from orexis.training import distributed
-from orexis.training.best import PATIENCE
+from orexis.training.choosing.best import PATIENCE
+from orexis.training.choosing.validation import COSTLY, Validator, share_of_steps
 from orexis.training.folder import BEST
 from orexis.training.outputs import Outputs
 from orexis.training.progress import Progress
-from orexis.training.validation import COSTLY, Validator, share_of_steps
+from orexis.types import PyTree
 
 
 class Chooser:
-    """Validates the averaged reward every `validate_every` updates and keeps the best."""
+    """Validates what is learned, averaged, every `validate_every` updates and keeps the best."""
 
     def __init__(self, config: RunConfig, task: Task, outputs: Outputs):
         self.config, self._task, self._outputs = config, task, outputs
         self._validator: Validator | None = None
 
-    def prepare(self, progress: Progress) -> None:
-        """Compiles what validates, in the first process, if the run will come to a validation."""
+    def prepare(self, progress: Progress, eta: PyTree) -> None:
+        """Compiles what validates things shaped like `eta`, in the first process, if the run will come to it."""
         every = self.config.validate_every
         comes = every is not None and self.config.updates // every > progress.step // every
         if distributed.is_first() and (comes or progress.best.owed):
             validator = Validator(self._task, self.config.meta, self.config.validation_lifetimes)
-            validator.compile()
+            validator.compile(eta)
             self._validator = validator
 
     def is_due(self, step: int) -> bool:
@@ -61,8 +62,9 @@ class Chooser:
         if best.add(step, score):
             self._outputs.write_best(whole, progress, score)
         log(
-            f"validated at update {step}: {score.episode_return:.4f} an episode, last tenth {score.last_tenth:.4f}, "
-            f"{self._which_is_best(progress)}; took {time.monotonic() - start:.3g} s"
+            f"validated at update {step}: fresh agents collect {score.episode_return:.4f} an episode, "
+            f"{score.last_tenth:.4f} in the last tenth of their lifetime; {self._which_is_best(progress)}; "
+            f"took {time.monotonic() - start:.3g} s"
         )
         if best.collapsed not in (None, before):
             log(
