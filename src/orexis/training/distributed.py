@@ -24,7 +24,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orexis.errors import MachineError
-from orexis.platform import Processes
+from orexis.platform.processes import Processes
 from orexis.types import PyTree
 
 HEARTBEAT_S = 30
