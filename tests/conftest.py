@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import QUICK_TO_COMPILE
+
 FLAGS = (
     "--xla_force_host_platform_device_count=4",  # so that 1, 2 and 4 devices can be compared
     "--xla_cpu_multi_thread_eigen=false",
-    # Tests compile much and run little: these three compile a window five times faster, and none changes what is meant.
-    "--xla_backend_optimization_level=0",
-    "--xla_cpu_use_fusion_emitters=false",
-    "--xla_cpu_parallel_codegen_split_count=1",
+    *QUICK_TO_COMPILE,
     "intra_op_parallelism_threads=1",  # last: XLA reads no flag after one without dashes
 )
 

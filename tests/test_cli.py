@@ -84,12 +84,27 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("evaluate random --task bandit --json nowhere/x.json", "its folder does not exist"),
     ("evaluate random --task bandit --csv a_file/x.csv", "its folder does not exist"),
     ("evaluate random --task bandit --actions sideways", "sideways"),
+    ("view", "name at least one run or reward"),
+    ("view nothing-of-the-kind", "unknown source 'nothing-of-the-kind': neither a folder nor one of extrinsic-ep"),
+    ("view random-abc random-abc", "a source is named twice"),
+    ("view random-abc --task dance", "unknown task 'dance'"),
+    ("view random-abc --seed -1", "--seed must be between 0 and 2^32 - 1, not -1"),
+    ("view random-abc --lifetime -1", "--lifetime must be between 0 and 1048575, not -1"),
+    ("view random-abc --episodes 0", "--episodes must be at least 1, not 0"),
+    ("view random-abc --out nowhere/x.html", "its folder does not exist"),
     ("demo --updates 0", "--updates must be at least 1, not 0"),
     ("demo --seed 4294967296", "--seed must be between 0 and 2^32 - 1"),
     ("demo --out a_file", "--out a_file is a file; name a folder"),
     ("tasks --dance", "--dance"),
     ("doctor", "required"),
     ("doctor nowhere", "nowhere is neither a run folder nor a reward or policy folder"),
+    ("runs nowhere", "nowhere is no folder; name one that holds runs, or a run"),
+    ("runs a_file", "a_file is no folder"),
+    ("runs", "runs is no folder"),
+    ("plot", "name at least one run folder"),
+    ("plot used", "used has no metrics.csv: it is no run folder, or its run has not begun to train"),
+    ("plot used used", "a run is named twice"),
+    ("plot nowhere", "nowhere has no metrics.csv"),
     ("zoo", "required"),
     ("zoo eat", "eat"),
     ("zoo show", "say which reward: orexis zoo show NAME"),
@@ -193,6 +208,7 @@ def test_nothing_was_written_by_a_bad_line(answers, place):
     assert all(len(list((place / name).iterdir())) == 2 for name in found - {"a_file"})
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("line", [["--help"], [], ["--version"], ["train", "--help"], ["train", "bandit", "--help"]])
 def test_help_needs_no_jax(line):
     code = f"""

@@ -19,9 +19,9 @@ from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
 from orexis.statistics import bootstrap_interval
 from orexis.testing import check_task
+from tests.quick import QUICK_TO_COMPILE
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-QUICK_TO_COMPILE = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
 def load(name):
@@ -112,7 +112,7 @@ def test_the_defaults_learn_a_t_maze_and_beat_extrinsic_ep():
 @pytest.mark.slow
 def test_a_task_from_scratch_is_trained_on(tmp_path):
     command = [sys.executable, str(EXAMPLES / "own_task.py"), "--tiny", "--run-dir", str(tmp_path / "run")]
-    environment = {**os.environ, "XLA_FLAGS": QUICK_TO_COMPILE}
+    environment = {**os.environ, "XLA_FLAGS": " ".join(QUICK_TO_COMPILE)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "reward" / "reward.safetensors").is_file()

@@ -14,6 +14,7 @@ from orexis.statistics import (
     probability_of_improvement,
     ratio_interval,
     resample_counts,
+    student_interval,
     weighted_iqm,
 )
 
@@ -120,3 +121,12 @@ def test_the_area_under_a_curve_by_hand():
     # (0 + 1)/2 = 0.5 and (1 + 0)/2 = 0.5, over two intervals; a line from 0 to 2 is 1 high on average
     np.testing.assert_allclose(area_under_curve(np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 2.0]])), [0.5, 1.0])
     np.testing.assert_allclose(area_under_curve(np.array([[3.0]])), [3.0])
+
+
+def test_an_interval_by_students_t_is_that_of_the_tables():
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    # mean 3, s = sqrt(2.5), t of four degrees of freedom 2.776445
+    half = 2.776445 * (2.5 / 5) ** 0.5
+    np.testing.assert_allclose(student_interval(values), [3 - half, 3 + half], rtol=1e-6)
+    with pytest.raises(ValueError, match="two values or more, not 1"):
+        student_interval(values[:1])

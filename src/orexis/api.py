@@ -16,6 +16,7 @@ from orexis.errors import UsageError, check_numbers
 from orexis.evaluation.sources import check_source_name
 from orexis.presets import EVALUATION_LIFETIMES, VALIDATE_EVERY, check_task_name, preset, training_episodes
 from orexis.training.folder import BEST, CHECKPOINTS, POLICY, REWARD, check_beginning
+from orexis.training.logs.tensorboard import Log, require_log
 from orexis.training.signals import Callbacks
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def train(
     meta: MetaConfig | None = None,
     resume: bool = False,
     devices: int | None = None,
+    log: Log | None = None,
     on_row: Callable[[dict[str, float]], None] = Callbacks.on_row,
     on_checkpoint: Callable[[Path, int], None] = Callbacks.on_checkpoint,
     should_stop: Callable[[dict[str, float]], bool] = Callbacks.should_stop,
@@ -75,6 +77,7 @@ def train(
         `preset(task, recipe, learn)`, or `meta`.
     resume: go on with the run in the folder, which must have been trained with the same settings.
     devices: CPU devices to use, one a core by default; without effect once JAX has made its devices.
+    log: "tensorboard" also writes the rows as events into `tensorboard/` of the run folder, see docs/logs.md.
     on_row: is given each row of metrics.csv when it is written, see docs/metrics.md; NaN where a cell is empty.
     on_checkpoint: is given the folder of each checkpoint when it is written, and the updates done.
     should_stop: is given each whole row; True saves the run and ends it.
@@ -87,12 +90,16 @@ def train(
     config = make_config(task, recipe, meta, learn, updates=updates, seed=seed, **settings)
     if devices is not None and devices < 1:
         raise ValueError(f"devices must be at least 1, not {devices}")
+    if run_dir == "":
+        raise ValueError("run_dir is empty; name a folder")
     if config.begin_with is not None and not resume:
         check_beginning(config.begin_with)
+    require_log(log)
     folder = default_run_dir(task, seed, config.meta.learn) if run_dir is None else Path(run_dir)
     from orexis.training.train import train_here
 
-    train_here(folder, config, resume, devices, Callbacks(on_row, on_checkpoint, should_stop), verbose)
+    callbacks = Callbacks(on_row=on_row, on_checkpoint=on_checkpoint, should_stop=should_stop)
+    train_here(folder, config, resume, devices, callbacks, verbose, log)
     from orexis.storage.checkpoint import steps
 
     done = steps(folder / CHECKPOINTS)[-1]  # a run that ends is saved

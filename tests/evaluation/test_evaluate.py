@@ -49,6 +49,7 @@ def test_a_trace_adds_up_to_the_table(evaluated, tmp_path):
         assert (trace["action"][k][~lived] == -1).all()
 
 
+@pytest.mark.smoke
 def test_the_summary_keeps_to_its_contract(evaluated):
     tables, _ = evaluated
     summary = as_json(tables)

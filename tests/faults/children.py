@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -18,27 +19,28 @@ from typing import NoReturn
 import jax
 import numpy as np
 
+from orexis.api import evaluate
+from orexis.cli import main
 from orexis.config import Learn, RunConfig
-from orexis.errors import BadDataError, CommandError
+from orexis.errors import BAD_DATA, BadDataError, CommandError
 from orexis.interop.forks import jax_has_started
 from orexis.platform import prepare_jax
 from orexis.storage import checkpoint, files
 from orexis.storage.artefact import read_artefact
 from orexis.storage.reading import DamagedError
-from orexis.training import setup
-from orexis.training.folder import claimed
-from orexis.training.train import train
+from orexis.training import setup, signals
+from orexis.training.folder import CHECKPOINTS, claimed
+from orexis.training.train import train, train_here
 from tests.faults.disk import Recorder
 from tests.faults.frozen import freeze, thaw
+from tests.quick import QUICK_TO_COMPILE
 from tests.storage.rewards import write_reward
 from tests.training.tiny import TINY, with_updates
 
 FLAGS = (
     "--xla_force_host_platform_device_count=1",
     "--xla_cpu_multi_thread_eigen=false",
-    "--xla_backend_optimization_level=0",  # as in tests/conftest.py: compiles faster, means the same
-    "--xla_cpu_use_fusion_emitters=false",
-    "--xla_cpu_parallel_codegen_split_count=1",
+    *QUICK_TO_COMPILE,
 )
 CACHE = Path(os.environ.get("OREXIS_TEST_CACHE") or Path.home() / ".cache" / "orexis-tests")
 CRASHED = 77
@@ -122,6 +124,19 @@ def train_frozen_and_keep_all(program: Path, run_dir: Path, config: RunConfig) -
     """The same, and no checkpoint is pruned."""
     checkpoint.KEEP = config.updates
     train_frozen(program, run_dir, config)
+
+
+def train_beside(program: Path, leader: Path, end: Path, run_dir: Path, config: RunConfig) -> None:
+    """Trains the run of `leader` too, undisturbed and never ahead of it, until the update that the file `end` names."""
+    _set_flags()
+    setup.make_engine = lambda config: thaw(config, program)
+
+    def should_stop(row: dict[str, float]) -> bool:
+        while not end.exists() and row["update"] >= max(checkpoint.steps(leader / CHECKPOINTS), default=0):
+            time.sleep(0.2)
+        return end.exists() and row["update"] >= int(end.read_text())
+
+    train_here(run_dir, config, False, 1, signals.Callbacks(should_stop=should_stop), verbose=False)
 
 
 def _set_flags() -> None:
@@ -239,6 +254,13 @@ def refuse_rewards(folders: list[Path]) -> None:
         raise AssertionError(f"{folder} was read")
 
 
+def refuse_evaluations(folders: list[Path]) -> None:
+    """Evaluates every reward and expects exit code 3, with the memory and the time for a refusal; ends with 0 if so."""
+    _limit_memory_and_time()
+    for folder in folders:
+        assert main(["evaluate", str(folder)]) == BAD_DATA, folder
+
+
 def refuse_checkpoints(folders: list[Path]) -> None:
     """Reads the newest checkpoint of each folder and expects to be refused; ends with 0 if so."""
     _limit_memory_and_time()
@@ -254,3 +276,13 @@ def send(process: multiprocessing.Process, number: signal.Signals) -> None:
     """Sends a signal to a child, if it is still there."""
     if process.pid is not None and process.is_alive():
         os.kill(process.pid, number)
+
+
+def evaluate_run(run_dir: Path, lifetimes: int) -> None:
+    """Evaluates the reward of a run, training or not, from its files alone; ends with 0 or the refusal's code."""
+    _set_flags()
+    try:
+        evaluate(run_dir, lifetimes=lifetimes, fresh=True, verbose=False)
+    except CommandError as error:
+        print(f"orexis: {error}", file=sys.stderr)
+        os._exit(error.code)

@@ -27,9 +27,10 @@ from orexis.storage.artefact import read_artefact
 from orexis.storage.files import json_bytes
 from orexis.storage.reading import DamagedError, read_json, seal, unpack_arrays
 from orexis.tools.doctor import examine
+from orexis.training.columns import NAMES
 from orexis.training.folder import read_config
 from orexis.training.loop import Progress
-from orexis.training.writers import COLUMNS, MetricsFile, Totals
+from orexis.training.writers import MetricsFile, Totals
 from tests.faults import children
 from tests.storage.rewards import write_reward
 from tests.training.tiny import TINY
@@ -206,7 +207,7 @@ def test_progress(data):
     except BadDataError:
         return
     json_bytes(progress.to_manifest())  # what was read can be saved again
-    assert progress.totals.row().keys() <= set(COLUMNS)
+    assert progress.totals.row().keys() <= set(NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -214,8 +215,8 @@ def whole_run(tmp_path_factory) -> Path:
     """A run folder at its fourth update, made without training."""
     run_dir = tmp_path_factory.mktemp("whole")
     (run_dir / "config.json").write_bytes(json_bytes({"format_version": 1, **to_json(TINY)}))
-    metrics = MetricsFile(run_dir / "metrics.csv", 0, pytest.fail)
-    metrics.append({name: 3 for name in COLUMNS})
+    metrics = MetricsFile(run_dir / "metrics.csv", 0, None, pytest.fail)
+    metrics.append({name: 3 for name in NAMES})
     progress = Progress(Totals(4), step=4, metrics_bytes=metrics.offset())
     metrics.close()
     about = {"config": to_json(TINY), **progress.to_manifest()}
@@ -246,12 +247,12 @@ def test_the_doctor(tmp_path_factory, whole_run, data):
 def test_metrics(tmp_path_factory, content: bytes, offset: int):
     path = tmp_path_factory.mktemp("fuzz") / "metrics.csv"
     path.write_bytes(content)
-    file = MetricsFile(path, offset, lambda message: None)
-    file.append({name: 1.5 for name in COLUMNS})
+    file = MetricsFile(path, offset, None, lambda message: None)
+    file.append({name: 1.5 for name in NAMES})
     file.close()
     lines = path.read_text().splitlines()
-    assert lines[0] == ",".join(COLUMNS)
-    assert lines[-1] == ",".join(["1.5"] * len(COLUMNS))
+    assert lines[0] == ",".join(NAMES)
+    assert lines[-1] == ",".join(["1.5"] * len(NAMES))
 
 
 @fuzz(data=st.binary(max_size=300))

@@ -9,59 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from orexis.config import Learn, RunConfig
-from orexis.errors import INTERRUPTED, OK, PREEMPTED
+from orexis.config import Learn
+from orexis.errors import OK
 from orexis.storage import checkpoint
 from orexis.storage.reading import unpack_arrays
 from orexis.tools.doctor import examine
 from tests.faults import children
 from tests.faults.domains import DOMAINS, small_run
-from tests.training.tiny import digest_of, rows_of, with_updates
+from tests.faults.runs import CODES, NEVER, Trainer, assert_same_run, frozen, newest, rows_written
+from tests.training.tiny import with_updates
 
-CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: PREEMPTED, signal.SIGINT: INTERRUPTED}
-NEVER = 1_000_000  # updates
 INTERVAL = 2  # updates between two checkpoints
 TINY = with_updates(NEVER, checkpoint_every=INTERVAL)
-ARRAYS = {"reward": "reward/reward.safetensors", "policy": "policy/policy.safetensors"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Trainer:
-    """Starts processes that train one run, up to any update."""
-
-    config: RunConfig
-    program: Path | None = None  # compiled before; None: each process compiles for itself
-
-    def start(self, run_dir: Path, updates: int):
-        return children.start(*self._work(run_dir, updates))
-
-    def finish(self, run_dir: Path, updates: int) -> None:
-        assert children.run(*self._work(run_dir, updates)) == OK
-
-    def _work(self, run_dir: Path, updates: int) -> tuple:
-        if self.program is None:
-            return children.train_tiny, run_dir, updates, self.config.meta.learn
-        return children.train_frozen, self.program, run_dir, dataclasses.replace(self.config, updates=updates)
-
-
-def frozen(config: RunConfig, folder: Path) -> Trainer:
-    assert children.run(children.freeze_run, config, folder / "program") == 0
-    return Trainer(config, folder / "program")
 
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory) -> Trainer:
     return frozen(TINY, tmp_path_factory.mktemp("tiny"))
-
-
-def newest(run_dir: Path) -> int:
-    return max(checkpoint.steps(run_dir / "checkpoints"), default=0)
-
-
-def rows_written(run_dir: Path) -> list[int]:
-    """Returns the updates that have a whole row in metrics.csv."""
-    lines = (run_dir / "metrics.csv").read_bytes().decode().split("\n")[:-1]
-    return [int(line.split(",")[0]) for line in lines[1:]]
 
 
 def kill_run(
@@ -96,13 +60,6 @@ def kill_run(
         if newest(run_dir):
             assert max(rows_written(run_dir), default=0) - newest(run_dir) <= INTERVAL  # at most one interval is lost
     return newest(run_dir)
-
-
-def assert_same_run(run_dir: Path, straight: Path, end: int) -> None:
-    assert digest_of(run_dir, end) == digest_of(straight, end)
-    assert rows_of(run_dir) == rows_of(straight)
-    arrays = next(name for kind, name in ARRAYS.items() if (straight / kind).is_dir())
-    assert (run_dir / arrays).read_bytes() == (straight / arrays).read_bytes()
 
 
 def finish_and_compare(trainer: Trainer, folder: Path, saved: int) -> None:

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from orexis.figures.curves import PANELS, learning_curves, spread, training_curve
+from orexis.figures.curves import learning_curves, spread, training_curves
 from orexis.figures.palette import style_of
 from orexis.statistics import bootstrap_interval
 from tests.figures.conftest import make_table
@@ -86,8 +86,11 @@ def test_spread_merges_blocks_that_meet():
     np.testing.assert_allclose(placed, [-1.0, 0.0, 1.0, 2.0])  # around their mean 0.5
 
 
-def metrics(num_rows):
-    rng = np.random.default_rng(0)
+PANELS = {"episode_return": "return", "policy_entropy": "entropy", "lifetime_value_rmse": "error", "other": "none"}
+
+
+def metrics(num_rows, seed=0):
+    rng = np.random.default_rng(seed)
     columns = {name: rng.uniform(0.5, 1.0, num_rows) for name in PANELS}
     return {"update": 10.0 * np.arange(1, num_rows + 1), **columns}
 
@@ -95,7 +98,7 @@ def metrics(num_rows):
 def test_training_panels_show_the_columns_and_their_running_mean():
     data = metrics(60)
     data["episode_return"][7] = np.nan  # no episode ended
-    figure = training_curve(data)
+    figure = training_curves({"run": data}, PANELS)
     assert len(figure.axes) == len(PANELS)
     for axes, (column, heading) in zip(figure.axes, PANELS.items(), strict=True):
         rows, running = axes.get_lines()
@@ -106,11 +109,51 @@ def test_training_panels_show_the_columns_and_their_running_mean():
     # rows 6, 7, 8 with row 7 missing
     mean = np.mean(data["episode_return"][[6, 8]])
     np.testing.assert_allclose(figure.axes[0].get_lines()[1].get_ydata()[8], mean)
+    assert not figure.legends
+
+
+def test_runs_are_laid_over_each_other_in_colours_of_their_own():
+    runs = {f"run {seed}": metrics(20 + seed, seed) for seed in range(9)}
+    del runs["run 3"]["other"]  # of an earlier version
+    figure = training_curves(runs, PANELS)
+    figure.canvas.draw()
+    strong = [axes.get_lines()[1::2] for axes in figure.axes[:4]]
+    assert [len(lines) for lines in strong] == [9, 9, 9, 8]
+    looks = {(line.get_color(), line.get_linestyle()) for line in strong[0]}
+    assert len(looks) == 9
+    for line, data in zip(strong[0], runs.values(), strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), data["update"])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(runs)
+    assert [line.get_color() for line in legend.get_lines()] == [line.get_color() for line in strong[0]]
+
+
+def test_a_column_with_few_values_is_drawn_value_by_value():
+    data = metrics(40)
+    data["other"][:] = np.nan
+    data["other"][[9, 19, 29]] = [0.1, 0.3, 0.2]
+    (line,) = training_curves({"run": data}, {"other": "validation"}).axes[0].get_lines()
+    np.testing.assert_array_equal(line.get_xdata(), [100, 200, 300])
+    np.testing.assert_array_equal(line.get_ydata(), [0.1, 0.3, 0.2])
+    assert line.get_marker() == "o"
+
+
+def test_panels_that_are_left_over_are_not_shown():
+    figure = training_curves({"run": metrics(5)}, {**PANELS, "more": "not there"})
+    assert [axes.get_visible() for axes in figure.axes] == [True] * 5 + [False] * 3
+    assert not figure.axes[4].get_lines()
 
 
 def test_training_with_a_single_row_can_be_drawn():
-    training_curve(metrics(1)).canvas.draw()
+    training_curves({"run": metrics(1)}, PANELS).canvas.draw()
 
 
 def test_training_without_a_single_value_can_be_drawn():
-    training_curve({"update": np.array([1.0]), **{name: np.array([np.nan]) for name in PANELS}}).canvas.draw()
+    for rows in ([], [1.0]):
+        empty = {name: np.full(len(rows), np.nan) for name in PANELS}
+        training_curves({"run": {"update": np.array(rows), **empty}}, PANELS).canvas.draw()
+
+
+def test_nothing_to_draw_is_refused():
+    with pytest.raises(ValueError, match="no runs"):
+        training_curves({}, PANELS)

@@ -20,6 +20,7 @@ from orexis.tasks.probes import Bandit
 UP, DOWN, LEFT, RIGHT = range(4)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("actions", ["normal", "permuted", "extended"])
 @pytest.mark.parametrize("identity", ENVIRONMENTS)
 def test_gymnasium_finds_nothing_to_complain_about(identity: str, actions: str):

@@ -83,6 +83,7 @@ EACH_LENGTH = (("sgd", "planes"), ("adam-differentiated", "planes"), ("sgd-clipp
 ONE_LENGTH = (("sgd-clipped", "planes"), ("adam-clipped", "planes"), *(("sgd", kind) for kind in KINDS))
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("agent", "kind", "num_updates"),
     [

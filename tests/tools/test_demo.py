@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from orexis.errors import OK, PREEMPTED, BadDataError, UsageError
+from orexis.errors import OK, PREEMPTED, UsageError
 from orexis.evaluation.walks import Room, WalkSums, WalkTable
 from orexis.figures.endings import count_endings, endings_figure
 from orexis.tools import demo as demo_module
-from orexis.tools.demo import demo, draw, read_metrics
+from orexis.tools.demo import demo, draw
 from orexis.tools.demo_report import Results, ceiling, compare, compose_report, verdict
 from tests.figures.conftest import make_table
 
@@ -107,23 +107,6 @@ def test_the_same_figure_is_the_same_bytes():
     assert first.startswith(b"\x89PNG")
 
 
-def test_metrics_are_read_as_columns_with_gaps(tmp_path):
-    path = tmp_path / "metrics.csv"
-    path.write_text("update,episode_return\n10,\n20,0.25\n")
-    columns = read_metrics(path)
-    np.testing.assert_array_equal(columns["update"], [10, 20])
-    np.testing.assert_array_equal(columns["episode_return"], [np.nan, 0.25])
-
-
-@pytest.mark.parametrize("content", [None, "", "update\n", "update,x\n10\n", "update\nten\n"])
-def test_damaged_metrics_are_one_sentence(tmp_path, content):
-    path = tmp_path / "metrics.csv"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(BadDataError, match="cannot be read"):
-        read_metrics(path)
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -164,7 +147,7 @@ def test_an_interrupted_training_ends_the_demo_with_its_code(tmp_path, monkeypat
 def test_demo_trains_evaluates_draws_and_goes_on(tmp_path, capsys):
     out = tmp_path / "demo"
     assert demo(out, updates=2, seed=0, lifetimes=8) == OK
-    for name in (*FILES, "report.html", "run/reward/reward.json", "run/metrics.csv"):
+    for name in (*FILES, "report.html", "lifetime.html", "run/reward/reward.json", "run/metrics.csv"):
         assert (out / name).stat().st_size > 0
     evaluation = json.loads((out / "evaluation.json").read_text())
     assert list(evaluation["sources"]) == [str(out / "run" / "reward"), "extrinsic-ep", "near-optimal"]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from orexis.training.best import Best, Score
+from orexis.training.choosing.best import Best, Score
 
 
 def score(value: float, error: float = 0.0, steps: int = 10) -> Score:

@@ -20,10 +20,11 @@ from orexis.storage import checkpoint
 from orexis.storage.artefact import read_artefact
 from orexis.tasks.registry import make_task
 from orexis.tools.doctor import examine
-from orexis.training import setup, validation
-from orexis.training.best import Score
+from orexis.training import setup
+from orexis.training.choosing import validation
+from orexis.training.choosing.best import Score
+from orexis.training.choosing.validation import VALIDATION_SEED, Validator, score_of
 from orexis.training.train import train
-from orexis.training.validation import VALIDATION_SEED, Validator, score_of
 from tests.training.tiny import TINY, TINY_META, digest_of, remembered_engine, rows_of
 
 VALIDATED = dataclasses.replace(TINY, validate_every=2, validation_lifetimes=11)

@@ -1,6 +1,8 @@
 """`orexis train`."""
 
 import dataclasses
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -10,9 +12,13 @@ from orexis.api import default_run_dir
 from orexis.commands.checks import replace, require_task
 from orexis.config import AgentConfig, HistoryNetConfig, Learn, MamlConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.errors import UsageError
-from orexis.platform import find_processes
+from orexis.platform.processes import find_processes
 from orexis.presets import VALIDATE_EVERY, preset, training_episodes
-from orexis.training.folder import check_beginning
+from orexis.training.folder import check_beginning, holds_run
+from orexis.training.logs.tensorboard import require_log
+
+ARRAY_TASK = "SLURM_ARRAY_TASK_ID"
+"""The environment variable by which Slurm tells the tasks of an array apart."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,9 +32,13 @@ class Train:
     that learn by the extrinsic reward."""
     updates: int = RunConfig.updates
     """Updates of what is learned, in total; a resumed run goes on to here."""
-    seed: int = 0
+    seed: int | None = None
+    """Default 0."""
+    seeds: tuple[int, ...] = ()
+    """Several seeds, each in a run folder of its own, one after the other; in a Slurm array, its task picks one."""
     run_dir: Path | None = None
-    """Run folder; default runs/TASK-seedS, of a policy runs/TASK-LEARN-seedS."""
+    """Run folder; default runs/TASK-seedS, of a policy runs/TASK-LEARN-seedS. With --seeds, the folder of the run
+    folders seedS."""
     checkpoint_every: int = RunConfig.checkpoint_every
     """Updates between two checkpoints."""
     episodes: int | None = None
@@ -43,7 +53,9 @@ class Train:
     stop_on_collapse: bool = RunConfig.stop_on_collapse
     """End the run, saved and with exit code 0, when its validation has fallen clearly below its best."""
     resume: bool = False
-    """Go on with the run in --run-dir."""
+    """Go on with the run in --run-dir; with --seeds, with those that are not finished."""
+    log: Literal["tensorboard"] | None = None
+    """Where else the rows of metrics.csv go: as events into tensorboard/ of the run folder (needs tensorboardX)."""
     devices: int | None = None
     """CPU devices to use, of this process; default one a core."""
     coordinator: str | None = None
@@ -93,12 +105,38 @@ class Train:
         )
 
     def run(self) -> int:
-        config = self.config()
+        require_log(self.log)
+        if self.seeds:
+            return self._run_seeds()
+        run_dir, config = self.run_dir or default_run_dir(self.task, self.seed or 0), self.config()
         processes = find_processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout)
         from orexis.training.train import train
 
-        run_dir = self.run_dir or default_run_dir(self.task, self.seed, self.learn)
-        return train(run_dir, config, self.resume, self.devices, processes)
+        return train(run_dir, config, self.resume, self.devices, processes, self.log)
+
+    def _run_seeds(self) -> int:
+        if self.seed is not None:
+            raise UsageError("--seed and --seeds do not go together: give one of them")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise UsageError(f"--seeds names a seed twice: {' '.join(map(str, self.seeds))}")
+        runs = [self._of_seed(seed) for seed in self.seeds]
+        if self.run_dir is not None and holds_run(self.run_dir):
+            raise UsageError(f"--run-dir {self.run_dir} is a run itself; with --seeds, name a folder for several")
+        picked = pick_seed(self.seeds, os.environ.get(ARRAY_TASK))
+        if picked is not None:
+            print(f"seed {picked} of {' '.join(map(str, self.seeds))}, picked by {ARRAY_TASK}")
+            return dataclasses.replace(self._of_seed(picked), seeds=()).run()
+        if find_processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout) is not None:
+            raise UsageError("several processes train one seed at a time: use --seed, or --seeds in a Slurm array")
+        from orexis.tools.seeds import train_seeds
+
+        configs = [(Path(str(run.run_dir)), run.config()) for run in runs]
+        return train_seeds(configs, self.resume, self.devices, self.log)
+
+    def _of_seed(self, seed: int) -> "Train":
+        """Returns the command that trains one of the seeds."""
+        run_dir = default_run_dir(self.task, seed, self.learn) if self.run_dir is None else self.run_dir / f"seed{seed}"
+        return dataclasses.replace(self, seed=seed, run_dir=run_dir)
 
     def config(self) -> RunConfig:
         """Returns the run's config, the short options laid over the preset. Raises UsageError for a bad value."""
@@ -113,7 +151,7 @@ class Train:
             outer = replace(self.outer, objective=self.objective)
             return RunConfig(
                 task=self.task,
-                seed=self.seed,
+                seed=self.seed or 0,
                 updates=self.updates,
                 checkpoint_every=self.checkpoint_every,
                 engine=self.engine,
@@ -129,3 +167,17 @@ class Train:
             )
         except ValueError as error:
             raise UsageError(str(error)) from error
+
+
+def pick_seed(seeds: Sequence[int], array_task: str | None) -> int | None:
+    """Returns the seed that a task of a Slurm array trains, counted from 0; None outside of an array.
+
+    Raises UsageError for a task that has no seed.
+    """
+    if array_task is None:
+        return None
+    if not array_task.isdecimal() or int(array_task) >= len(seeds):
+        raise UsageError(
+            f"{ARRAY_TASK} is {array_task} and there are {len(seeds)} seeds: use sbatch --array=0-{len(seeds) - 1}"
+        )
+    return seeds[int(array_task)]

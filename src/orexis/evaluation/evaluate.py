@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from orexis.agents.size import lifetime_bytes
 from orexis.config import AgentConfig
 from orexis.errors import UsageError, check_numbers
 from orexis.evaluation.cache import key_of, load, load_trace, save, save_trace
-from orexis.evaluation.lifetimes import Trace, evaluate_lifetimes
-from orexis.evaluation.sources import SOURCES, Setting, agent_config, find_artefact, make_source
+from orexis.evaluation.lifetimes import CHUNK, Trace, evaluate_lifetimes
+from orexis.evaluation.sources import SOURCES, Setting, find_artefact, make_source, trained_agent
 from orexis.evaluation.table import SourceTable
 from orexis.meta.engine import make_mesh
+from orexis.platform import require_memory
 from orexis.presets import EVALUATION_LIFETIMES, bonus, preset
 from orexis.storage.artefact import Artefact
 from orexis.tasks.actions import with_actions
@@ -43,7 +45,7 @@ def settle_task(
         except ValueError as error:
             raise UsageError(f"--recipe {recipe}: {error}") from error
     rewards = {name: artefact for name, artefact in artefacts.items() if artefact.kind == "reward"}
-    configs = {name: agent_config(artefact, name) for name, artefact in rewards.items()}
+    configs = {name: trained_agent(artefact, name) for name, artefact in rewards.items()}
     chosen = next(iter(configs.values()), preset(task_name).agent)
     for name, config in configs.items():
         if config != chosen:
@@ -143,6 +145,8 @@ def settle(
 def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[SourceTable], dict[str, Trace]]:
     """Returns a table for each source called, all on the same lifetimes, and their steps if the plan asks for them."""
     check_numbers(plan.num_lifetimes, plan.seed)
+    needed = CHUNK * make_mesh().size * lifetime_bytes(setting.task.spec, setting.config)
+    require_memory(needed, "the lifetimes of an evaluation", "evaluate agents with smaller networks")
     results = [evaluate_source(name, setting, plan) for name in names]
     traces = {table.source: trace for table, trace in results if isinstance(trace, Trace)}
     return [table for table, _ in results], traces

@@ -12,21 +12,45 @@ from orexis.evaluation.table import SourceTable
 
 
 def print_summary(tables: Sequence[SourceTable]) -> None:
-    """Prints a row for each source: mean of an episode with its interval, the first ten and the last ten episodes."""
+    """Prints a row for each source, see `summary_cells`, and a warning for each that had lifetimes that diverged."""
+    console = Console()
     shown = Table(title=f"{tables[0].task}: extrinsic return of an episode, {len(tables[0].extrinsic)} lifetimes")
-    for heading in ("source", "mean", "95 % interval", "first ten", "last ten"):
+    headings = (*HEADINGS, "not finite") if any(not table.finite.all() for table in tables) else HEADINGS
+    for heading in headings:
         shown.add_column(heading, justify="left" if heading == "source" else "right")
     for table in tables:
-        mean = summarise(table)["mean_episode_return"]
-        low, high = mean["ci95"]
-        shown.add_row(
-            table.source,
-            f"{mean['mean']:.3f}",
-            f"{low:.3f} to {high:.3f}",
-            f"{table.extrinsic[:, :10].mean():.3f}",
-            f"{table.extrinsic[:, -10:].mean():.3f}",
-        )
-    Console().print(shown)
+        lost = f"{(~table.finite).sum()} of {len(table.finite)}"
+        shown.add_row(*(table.source, *summary_cells(table), lost)[: len(headings)])
+    console.print(shown)
+    for sentence in filter(None, map(say_not_finite, tables)):
+        console.print(f"warning: {sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
+HEADINGS = ("source", "mean", "95 % interval", "first ten", "last ten")
+
+
+def summary_cells(table: SourceTable) -> tuple[str, str, str, str]:
+    """Returns the mean of an episode, its interval, the first ten and the last ten episodes, of the lifetimes that were
+    finite; dashes where none was."""
+    mean = summarise(table)["mean_episode_return"]
+    if mean["mean"] is None:
+        return ("–", "–", "–", "–")
+    low, high = mean["ci95"]
+    extrinsic = table.extrinsic[table.finite]
+    first, last = extrinsic[:, :10].mean(), extrinsic[:, -10:].mean()
+    return f"{mean['mean']:.3f}", f"{low:.3f} to {high:.3f}", f"{first:.3f}", f"{last:.3f}"
+
+
+def say_not_finite(table: SourceTable) -> str | None:
+    """Returns what is to be said about lifetimes that were not finite; None if all were."""
+    lost, count = int((~table.finite).sum()), len(table.finite)
+    if not lost:
+        return None
+    means = "there is no mean to give" if lost == count else f"the means are over the other {count - lost}"
+    return (
+        f"{lost} of {count} lifetimes under {table.source} were not finite (agents diverged, or rewards overflowed), "
+        f"and {means}; such agents need a smaller learning rate or a gradient clip"
+    )
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

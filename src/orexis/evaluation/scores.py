@@ -21,53 +21,76 @@ from orexis.statistics import (
 
 COLUMNS = (
     *("source", "seed", "lifetime", "episode"),
-    *("extrinsic_return", "intrinsic_return", "length", "policy_entropy", "outcome"),
+    *("extrinsic_return", "intrinsic_return", "length", "policy_entropy", "outcome", "lifetime_finite"),
 )
 
 
 def summarise(table: SourceTable, others: Sequence[SourceTable] = ()) -> dict[str, Any]:
     """Returns one source's part of the JSON: the mean of each episode, of the lifetime, with 95 % intervals.
 
+    Lifetimes that were not finite are counted and left out of everything else, which is None where none are left.
+
     others: sources that it is compared with: by the chance that one of its lifetimes returns more than one of theirs,
     and by how much more an episode returns, lifetime by lifetime, since all of them met the same ones.
     """
-    lifetime = lifetime_returns(table)
-    episode = table.extrinsic.mean(axis=1, dtype=np.float64)
-    low, high = bootstrap_interval(table.extrinsic)
+    extrinsic, lifetime = table.extrinsic[table.finite], lifetime_returns(table)
     return {
-        "n": len(lifetime),
-        "episode_return": [float(x) for x in table.extrinsic.mean(axis=0)],
-        "ci95": [[float(a), float(b)] for a, b in zip(low, high, strict=True)],
-        "lifetime_return": {
-            **mean_and_interval(lifetime),
-            "iqm": interquartile_mean(lifetime),
-            "iqm_ci95": bootstrap_interval(lifetime, weighted_iqm).tolist(),
-        },
-        "mean_episode_return": mean_and_interval(episode),
-        "area_under_curve": mean_and_interval(area_under_curve(table.extrinsic)),
-        "last_ten_episodes": mean_and_interval(table.extrinsic[:, -10:].mean(axis=1, dtype=np.float64)),
+        "n": len(table.extrinsic),
+        "not_finite": len(table.extrinsic) - len(extrinsic),
+        **_each_episode(extrinsic),
+        "lifetime_return": {**mean_and_interval(lifetime), **_middle(lifetime)},
+        "mean_episode_return": mean_and_interval(extrinsic.mean(axis=1, dtype=np.float64)),
+        "area_under_curve": mean_and_interval(area_under_curve(extrinsic)),
+        "last_ten_episodes": mean_and_interval(extrinsic[:, -10:].mean(axis=1, dtype=np.float64)),
         "probability_of_improvement": {
-            other.source: {
-                "value": probability_of_improvement(lifetime, lifetime_returns(other)),
-                "ci95": improvement_interval(lifetime, lifetime_returns(other)).tolist(),
-            }
-            for other in others
+            other.source: _chance_of_more(lifetime, lifetime_returns(other)) for other in others
         },
-        "paired_difference": {
-            other.source: mean_and_interval(episode - other.extrinsic.mean(axis=1, dtype=np.float64))
-            for other in others
-        },
+        "paired_difference": {other.source: mean_and_interval(_paired(table, other)) for other in others},
     }
 
 
 def lifetime_returns(table: SourceTable) -> np.ndarray:
-    """Returns f[n], the sum of the extrinsic rewards of each lifetime."""
-    return table.extrinsic.sum(axis=1, dtype=np.float64)
+    """Returns f[n], the sum of the extrinsic rewards of each lifetime that was finite."""
+    return table.extrinsic[table.finite].sum(axis=1, dtype=np.float64)
 
 
 def mean_and_interval(values: np.ndarray) -> dict[str, Any]:
-    """Returns the mean of f[n] and its 95 % interval, as JSON."""
+    """Returns the mean of f[n] and its 95 % interval, as JSON; None for each where n is 0."""
+    if not len(values):
+        return {"mean": None, "ci95": [None, None]}
     return {"mean": float(values.mean()), "ci95": bootstrap_interval(values).tolist()}
+
+
+def _each_episode(extrinsic: np.ndarray) -> dict[str, Any]:
+    if not len(extrinsic):
+        missing = extrinsic.shape[1]
+        return {"episode_return": [None] * missing, "ci95": [[None, None]] * missing}
+    low, high = bootstrap_interval(extrinsic)
+    return {
+        "episode_return": [float(x) for x in extrinsic.mean(axis=0)],
+        "ci95": [[float(a), float(b)] for a, b in zip(low, high, strict=True)],
+    }
+
+
+def _middle(values: np.ndarray) -> dict[str, Any]:
+    if not len(values):
+        return {"iqm": None, "iqm_ci95": [None, None]}
+    return {"iqm": interquartile_mean(values), "iqm_ci95": bootstrap_interval(values, weighted_iqm).tolist()}
+
+
+def _chance_of_more(values: np.ndarray, others: np.ndarray) -> dict[str, Any]:
+    if not len(values) or not len(others):
+        return {"value": None, "ci95": [None, None]}
+    return {
+        "value": probability_of_improvement(values, others),
+        "ci95": improvement_interval(values, others).tolist(),
+    }
+
+
+def _paired(table: SourceTable, other: SourceTable) -> np.ndarray:
+    """Returns f[m], how much more an episode returns, of the lifetimes that were finite under both sources."""
+    both = table.finite & other.finite
+    return (table.extrinsic[both].astype(np.float64) - other.extrinsic[both]).mean(axis=1)
 
 
 def as_json(tables: list[SourceTable]) -> dict[str, Any]:
@@ -87,6 +110,7 @@ def write_csv(path: Path, tables: list[SourceTable]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for table in tables:
+            finite = table.finite
             for (lifetime, episode), extrinsic in np.ndenumerate(table.extrinsic):
                 at = (lifetime, episode)
                 ending = table.outcome[at]
@@ -101,6 +125,7 @@ def write_csv(path: Path, tables: list[SourceTable]) -> None:
                         int(table.length[at]),
                         f"{table.entropy[at]:.6g}",
                         table.outcomes[ending] if ending >= 0 else "",
+                        int(finite[lifetime]),
                     ]
                 )
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orexis.agents.registry import AGENTS, POLICIES
-from orexis.config import AgentConfig, BonusConfig, MetaConfig, OuterConfig
+from orexis.agents.size import check_size
+from orexis.config import AgentConfig, BonusConfig, OuterConfig, RunConfig
 from orexis.config_json import from_json
 from orexis.errors import BadDataError, UsageError
 from orexis.rewards.registry import LEARNED, REWARDS, RewardInputs, check_scales
@@ -99,6 +100,16 @@ def find_artefact(name: str, kind: Kind | None = None) -> Artefact:
     return artefact
 
 
+def trained_agent(artefact: Artefact, name: str) -> AgentConfig:
+    """Returns the settings of the agents that an artefact was trained with. Raises BadDataError where none can live."""
+    try:
+        config = from_json(RunConfig, artefact.record.get("config"))
+        check_size(artefact.spec, config.meta.agent)
+    except ValueError as error:
+        raise BadDataError(f"the config of {artefact.kind} {name} cannot be used: {error}") from error
+    return config.meta.agent
+
+
 def is_learned(name: str) -> bool:
     """Returns whether `name` is that of something learned: a shipped one, a path, a folder, or `learned` itself."""
     if name in SOURCES:
@@ -146,17 +157,9 @@ def _make_policy(name: str, artefact: Artefact, setting: Setting) -> Source:
             "a policy serves its own action space only"
         )
     entry, reward = POLICIES[artefact.learn], REWARDS["extrinsic-ep"]
-    agent = entry.factory(spec, artefact.network, agent_config(artefact, name))
+    agent = entry.factory(spec, artefact.network, trained_agent(artefact, name))
     paid = reward.factory(RewardInputs(task=setting.task, spec=spec))
     return Source(name, agent, paid, artefact=artefact, learned=artefact.params)
-
-
-def agent_config(artefact: Artefact, name: str) -> AgentConfig:
-    """Returns the settings of the agents that an artefact was trained with. Raises BadDataError if it has none."""
-    try:
-        return from_json(MetaConfig, artefact.record["config"]["meta"], "config.meta").agent
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadDataError(f"the config of {artefact.kind} {name} cannot be used: {error}") from error
 
 
 def _first_params(reward: "RewardSource") -> "PyTree":

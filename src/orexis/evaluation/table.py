@@ -15,10 +15,15 @@ class SourceTable:
     extrinsic: np.ndarray  # f[n, E]  return of each episode, undiscounted
     intrinsic: np.ndarray  # f[n, E]  what the reward source paid
     length: np.ndarray  # f[n, E]
-    entropy: np.ndarray  # f[n, E]   mean over the episode's steps, in nats
+    entropy: np.ndarray  # f[n, E]   mean over the episode's steps, in nats; NaN where the agent was not finite
     outcome: np.ndarray  # i[n, E]   index into `outcomes`, -1 where the time limit ended the episode
     outcomes: tuple[str, ...]  # () where the task names none
     task_params: dict[str, np.ndarray]  # what was sampled for each lifetime, f[n, ...]
+
+    @property
+    def finite(self) -> np.ndarray:
+        """bool[n], whether all of a lifetime was finite: what it earned, what it was paid, its agent."""
+        return np.isfinite(self.extrinsic + self.intrinsic + self.entropy).all(axis=1)
 
     def select(self, chosen: np.ndarray) -> "SourceTable":
         """Returns the lifetimes where bool[n] is true."""

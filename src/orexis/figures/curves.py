@@ -1,30 +1,29 @@
 """Curves: what agents collect over their lifetime, and how a training run went."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 
-from orexis.colors import BLACK, GREY
+from orexis.colors import BLACK, BROWN, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from orexis.evaluation.table import SourceTable
-from orexis.figures.palette import LEARNED, SourceStyle, display_names, paper_style, style_of
+from orexis.figures.palette import LEARNED, SourceStyle, looks_of, paper_style
 from orexis.statistics import bootstrap_interval
 
 COLUMN_WIDTH = 3.5  # inches
 MOST_POINTS = 100  # of a line: longer lifetimes are binned
 LABEL_POINTS = 7.0  # size of the labels at the right end of the lines
 
-PANELS: dict[str, str] = {
-    "episode_return": "extrinsic return of an episode",
-    "policy_entropy": "entropy of the policies, nats",
-    "lifetime_value_rmse": "lifetime value, RMSE",
-    "theta_norm_p99": "norm of theta, 99th perc.",
-}
-"""The columns of metrics.csv that `training_curve` draws, with their headings."""
+FROM_ZERO = ("lifetime_value_rmse", "theta_norm_p99", "theta_norm_mean", "eta_gradient_norm", "phi_gradient_norm")
+"""Columns of metrics.csv whose axis begins at zero: how large they are is what matters."""
+RUN_COLORS = (LEARNED.color, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BROWN, BLACK)
+"""Of the first run, the second, … in one figure; then the same again, dashed."""
 
 
 def learning_curves(tables: Sequence[SourceTable], optimum: float | None, title: str) -> Figure:
@@ -55,17 +54,20 @@ class EndLabel:
     color: str
 
 
-def draw_curves(axes: Axes, tables: Sequence[SourceTable], optimum: float | None) -> list[EndLabel]:
+def draw_curves(
+    axes: Axes, tables: Sequence[SourceTable], optimum: float | None, styles: Mapping[str, SourceStyle] = {}
+) -> list[EndLabel]:
     """Draws a line and a band for each table and the dashed optimum; returns the labels, still to be written.
 
-    A point is the mean of so many consecutive episodes that there are at most `MOST_POINTS`, at their middle.
+    styles: of sources that have no look of their own. A point is the mean of so many consecutive episodes that there
+    are at most `MOST_POINTS`, at their middle.
     """
     ends = []
     num_episodes = max(table.extrinsic.shape[1] for table in tables)
-    for table, name in zip(tables, display_names([table.source for table in tables]), strict=True):
-        style = style_of(table.source)
-        draw_band(axes, *binned(table.extrinsic), style, name)
-        ends.append(EndLabel(float(table.extrinsic[:, -max(10, num_episodes // 20) :].mean()), name, style.color))
+    for table, style in zip(tables, looks_of([table.source for table in tables], styles), strict=True):
+        draw_band(axes, *binned(table.extrinsic), style, style.name)
+        last = table.extrinsic[:, -max(10, num_episodes // 20) :]
+        ends.append(EndLabel(float(last.mean()), style.name, style.color))
     if optimum is not None:
         axes.axhline(optimum, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="optimum")
         ends.append(EndLabel(optimum, f"optimum {optimum:.3f}", "#6A6A6A"))
@@ -107,27 +109,58 @@ def width_of(labels: Sequence[EndLabel]) -> float:
     return max(TextPath((0, 0), label.text, size=LABEL_POINTS).get_extents().x1 for label in labels)
 
 
-def training_curve(metrics: dict[str, np.ndarray]) -> Figure:
-    """Returns four small panels over the updates of a run: return, entropy, lifetime value error, norm of theta.
+def training_curves(runs: Mapping[str, Mapping[str, np.ndarray]], headings: Mapping[str, str]) -> Figure:
+    """Returns a small panel for each column over the updates of the reward, the runs laid over each other.
 
-    metrics: the columns of metrics.csv, f[rows] each, `update` among them; a missing value is NaN. The rows
-    are drawn pale, their running mean over a twentieth of the run strong.
+    runs: by the name that the legend has (none for a single one), the columns of metrics.csv, f[rows] each, `update`
+    among them; a missing value is NaN, a missing column no line. headings: of the panels, by column.
+
+    The rows are drawn pale, their running mean over a twentieth of the run strong; what is known in fewer than half
+    of the rows, as validations are, is drawn value by value.
     """
-    updates = np.asarray(metrics["update"], np.float64)
+    if not runs or not headings:
+        raise ValueError("no runs or no columns to draw")
+    num_columns = min(4, len(headings))
+    num_rows = -(-len(headings) // num_columns)
     with paper_style():
-        figure = Figure(figsize=(2 * COLUMN_WIDTH, 1.65), layout=ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.03))
-        for axes, (column, heading) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
-            values = np.asarray(metrics[column], np.float64)
-            alone = len(values) == 1
-            axes.plot(updates, values, color=LEARNED.color, alpha=0.3, linewidth=0.8, marker="o" if alone else "")
-            axes.plot(updates, _running_mean(values, max(1, len(values) // 20)), color=LEARNED.color)
+        legend = 0.17 * (1 + len(runs) // 4) if len(runs) > 1 else 0.0
+        size = (2 * COLUMN_WIDTH, 1.65 * num_rows + legend)
+        figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.03))
+        panels = figure.subplots(num_rows, num_columns, squeeze=False).ravel()
+        for place, (column, heading) in enumerate(headings.items()):
+            axes = panels[place]
+            for number, metrics in enumerate(runs.values()):
+                if column in metrics:
+                    _draw_run(axes, metrics["update"], np.asarray(metrics[column], np.float64), number)
             axes.set_title(heading, fontsize=7, fontweight="normal")
-            axes.set_xlabel("updates of the reward")
+            axes.set_xlabel("updates of the reward" if place + num_columns >= len(headings) else "")
             axes.locator_params(axis="x", nbins=4, integer=True)
             axes.locator_params(axis="y", nbins=5)
-            if column in ("lifetime_value_rmse", "theta_norm_p99"):
-                axes.set_ylim(0, 1.15 * max(float(np.nanmax(values, initial=0.0)), 1e-6))
+            if column in FROM_ZERO:
+                largest = [np.nanmax(metrics[column], initial=0.0) for metrics in runs.values() if column in metrics]
+                axes.set_ylim(0, 1.15 * max([1e-6, *map(float, largest)]))
+        for axes in panels[len(headings) :]:
+            axes.set_visible(False)
+        if len(runs) > 1:
+            lines = [Line2D([], [], **_run_style(number)) for number in range(len(runs))]
+            figure.legend(lines, list(runs), loc="outside upper center", ncols=4, frameon=False, fontsize=7)
     return figure
+
+
+def _draw_run(axes: Axes, updates: np.ndarray, values: np.ndarray, number: int) -> None:
+    """Draws one column of one run: its rows and their running mean, or the few values that there are."""
+    style, known = _run_style(number), ~np.isnan(values)
+    if known.sum() < 2 or 2 * known.sum() < len(values):
+        axes.plot(updates[known], values[known], marker="o", markersize=2.5, **style)
+        return
+    axes.plot(updates, values, color=style["color"], alpha=0.3, linewidth=0.8)
+    axes.plot(updates, _running_mean(values, max(1, len(values) // 20)), **style)
+
+
+def _run_style(number: int) -> dict[str, Any]:
+    """Returns colour and dashes of run `number`, from 0."""
+    rounds, place = divmod(number, len(RUN_COLORS))
+    return {"color": RUN_COLORS[place], "linestyle": ("-", "--", ":")[rounds % 3]}
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
@@ -161,17 +194,22 @@ def label_ends(axes: Axes, labels: Sequence[EndLabel], axes_points: float) -> No
     gap = 1.25 * LABEL_POINTS / axes_points * (high - low)
     heights = spread([label.height for label in labels], gap)
     for label, height in zip(labels, heights, strict=True):
-        axes.annotate(
-            label.text,
-            (1.0, height),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            color=label.color,
-            fontsize=LABEL_POINTS,
-            annotation_clip=False,
-        )
+        label_right(axes, height, label.text, label.color)
+
+
+def label_right(axes: Axes, height: float, text: str, color: str) -> None:
+    """Writes `text` beside the right edge, at `height` in data."""
+    axes.annotate(
+        text,
+        (1.0, height),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        color=color,
+        fontsize=LABEL_POINTS,
+        annotation_clip=False,
+    )
 
 
 def _running_mean(values: np.ndarray, width: int) -> np.ndarray:

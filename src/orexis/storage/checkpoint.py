@@ -8,7 +8,6 @@ says; a bad one is moved aside as `*.corrupt` and the one before is tried.
 
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,20 +18,28 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from orexis.errors import BadDataError, UsageError
-from orexis.storage.files import json_bytes, pack_arrays, sha256_of, swap_folder, sync_folder, write_durably
-from orexis.storage.reading import DamagedError, check_seal, read_bounded, read_json, seal, unpack_arrays
+from orexis.storage.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
+from orexis.storage.manifest import (
+    FORMAT_VERSION,
+    MANIFEST,
+    STATE,
+    Survey,
+    place_of,
+    promised,
+    read_manifest,
+    steps,
+    survey,
+    verify,
+)
+from orexis.storage.reading import DamagedError, read_bounded, seal, unpack_arrays
 from orexis.types import PyTree
 
-FORMAT_VERSION = 2
-READABLE = (1, 2)  # 1 is 2 without the manifest's own sha256
 KEEP = 2
-STATE, MANIFEST = "state.safetensors", "manifest.json"
 NEW_PARTS = (".learner.balance",)
 """What states of earlier versions lack: arrays under these names are taken from a fresh state if they are missing."""
 RENAMED = {".lifetimes.rollout.arrival": ".lifetimes.rollout.next_observation"}
 """What arrays in states of earlier versions were called, and how they are called now."""
 _HEADER_BYTES = 4 * 2**20  # names, shapes and offsets, at most
-_STEP = re.compile(r"step_(\d{8}|[1-9]\d{8,})")
 
 
 def save(folder: Path, step: int, state: PyTree, extra: dict[str, Any]) -> Path:
@@ -71,28 +78,36 @@ def load_latest(
     template: PyTree,
     warn: Callable[[str], None],
     make_fresh: Callable[[], PyTree] | None = None,
+    look: Callable[[int], Survey] | None = None,
 ) -> tuple[PyTree, dict[str, Any]] | None:
     """Returns the newest good state, as NumPy arrays shaped like `template`, and its manifest; None if there is none.
 
     make_fresh: returns the state of a new run, for what an earlier version did not save, see `NEW_PARTS`.
+    look: decides which checkpoint that is, given the bytes that a state can have; by default, every whole one will do.
 
     Raises BadDataError if checkpoints are there but none of them is good.
     """
     remove_leftovers(folder)
-    reasons = [f"{path.name}: moved aside before" for path in moved_aside(folder)]
-    for step in reversed(steps(folder)):
-        place = place_of(folder, step)
+    limit = _plausible_bytes(template)
+    while True:
+        found = survey(folder, limit=limit) if look is None else look(limit)
+        for place, error in found.bad.items():
+            _move_aside(place, error, warn)
+        if found.refusal is not None:
+            raise found.refusal
+        if found.good is None:
+            return None
         try:
-            return read(place, template, make_fresh)
+            return read(found.good, template, make_fresh)
         except DamagedError as error:
-            aside = _free_name(place.with_name(f"{place.name}.corrupt"))
-            place.rename(aside)
-            sync_folder(folder)
-            reasons.append(f"{place.name}: {error}")
-            warn(f"checkpoint {place.name} is bad and was moved aside as {aside.name}: {error}")
-    if reasons:
-        raise BadDataError(f"no good checkpoint is left in {folder}: {'; '.join(reasons)}")
-    return None
+            _move_aside(found.good, error, warn)
+
+
+def _move_aside(place: Path, error: DamagedError, warn: Callable[[str], None]) -> None:
+    aside = _free_name(place.with_name(f"{place.name}.corrupt"))
+    place.rename(aside)
+    sync_folder(place.parent)
+    warn(f"checkpoint {place.name} is bad and was moved aside as {aside.name}: {error}")
 
 
 def check_template(template: PyTree) -> None:
@@ -114,9 +129,8 @@ def read(
     written by another version: that one is no damage, so it must not be moved aside.
     """
     manifest = read_manifest(place)
-    size, digest = _promised(place, manifest)
-    plausible = _HEADER_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
-    data = read_bounded(place / STATE, plausible)
+    size, digest = promised(place, manifest)
+    data = read_bounded(place / STATE, _plausible_bytes(template))
     if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
         verify(place, manifest)  # says what is wrong
         raise DamagedError(f"{place / STATE} changed while it was read")
@@ -125,6 +139,10 @@ def read(
         fresh = named_arrays(jax.device_get(make_fresh()))
         arrays = {name: array for name, array in fresh.items() if name.startswith(NEW_PARTS)} | arrays
     return _fill(template, arrays, place), manifest
+
+
+def _plausible_bytes(template: PyTree) -> int:
+    return _HEADER_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
 
 
 def read_part(place: Path, prefix: str, limit: int) -> dict[str, np.ndarray]:
@@ -146,63 +164,6 @@ def read_part(place: Path, prefix: str, limit: int) -> dict[str, np.ndarray]:
             raise
         raise DamagedError(f"{place / STATE} cannot be read: {error}") from error
     return found
-
-
-def read_manifest(place: Path) -> dict[str, Any]:
-    """Returns the manifest of one checkpoint, its seal checked; raises as `read` does."""
-    path = place / MANIFEST
-    manifest = read_json(path)
-    version = manifest.get("format_version")
-    if version != 1:  # whatever comes later seals likewise, so that a flipped bit is not taken for another version
-        check_seal(manifest, path)
-    if version not in READABLE:
-        raise BadDataError(
-            f"{place} has format version {version!r}; this Orexis reads {' and '.join(map(str, READABLE))}"
-        )
-    if manifest.get("step") != int(place.name.removeprefix("step_")):
-        raise DamagedError(f"{path} is of step {manifest.get('step')!r}")
-    return manifest
-
-
-def verify(place: Path, manifest: dict[str, Any]) -> None:
-    """Raises DamagedError if a file of the checkpoint is not, to the byte, what the manifest says."""
-    size, digest = _promised(place, manifest)
-    path = place / STATE
-    if not path.is_file():
-        raise DamagedError(f"{path} is missing or not a file")
-    try:
-        found_size, found_digest = path.stat().st_size, sha256_of(path)
-    except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}") from error
-    if found_size != size:
-        raise DamagedError(f"{path} is damaged: it has {found_size} bytes, not {size}")
-    if found_digest != digest:
-        raise DamagedError(f"{path} is damaged: its sha256 is not the one in the manifest")
-
-
-def _promised(place: Path, manifest: dict[str, Any]) -> tuple[int, str]:
-    """Returns the size and the sha256 that the state should have."""
-    try:
-        promised = manifest["files"][STATE]
-        return promised["size"], promised["sha256"]
-    except (KeyError, TypeError) as error:
-        raise DamagedError(f"{place / MANIFEST} does not name its files") from error
-
-
-def steps(folder: Path) -> list[int]:
-    """Returns the steps that have a checkpoint, in order."""
-    found = (_STEP.fullmatch(path.name) for path in folder.glob("step_*"))
-    return sorted(int(match[1]) for match in found if match)
-
-
-def place_of(folder: Path, step: int) -> Path:
-    """Returns where the checkpoint of `step` is or goes."""
-    return folder / f"step_{step:08d}"
-
-
-def moved_aside(folder: Path) -> list[Path]:
-    """Returns the checkpoints that were found bad before."""
-    return sorted(folder.glob("*.corrupt"))
 
 
 def remove_leftovers(folder: Path) -> None:

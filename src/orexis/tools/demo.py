@@ -1,22 +1,20 @@
 """`orexis demo`: learn a reward on Random ABC, let fresh agents live by it, and report what came of it."""
 
-import csv
 import io
 import shlex
 import time
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
 from orexis.config import RunConfig
-from orexis.errors import OK, BadDataError, UsageError, check_numbers
+from orexis.errors import OK, UsageError, check_numbers
 from orexis.evaluation.evaluate import evaluate
 from orexis.evaluation.printing import print_summary
 from orexis.evaluation.scores import as_json, write_csv
 from orexis.evaluation.walks import walk_table
-from orexis.figures.curves import learning_curves, training_curve
+from orexis.figures.curves import learning_curves, training_curves
 from orexis.figures.endings import count_endings, endings_figure
 from orexis.figures.palette import paper_style
 from orexis.figures.report import PIXELS_PER_INCH
@@ -24,10 +22,14 @@ from orexis.figures.walks import walks_figure
 from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
 from orexis.storage.files import write_json
-from orexis.tools.demo_report import OPTIMUM, Results, compose_report, verdict
+from orexis.tools.demo_report import LIFETIME_PAGE, OPTIMUM, Results, compose_report, verdict
+from orexis.tools.view import view
+from orexis.training.columns import HEADINGS, read_metrics
 from orexis.training.train import train
 
 TASK = "random-abc"
+PANELS = ("episode_return", "policy_entropy", "lifetime_value_rmse", "theta_norm_p99")
+"""The columns of metrics.csv that are drawn."""
 
 
 def demo(out: Path, updates: int, seed: int, lifetimes: int = 256) -> int:
@@ -57,6 +59,7 @@ def demo(out: Path, updates: int, seed: int, lifetimes: int = 256) -> int:
         (out / f"{name}.png").write_bytes(png)
     write_json(out / "evaluation.json", as_json(tables))
     write_csv(out / "evaluation.csv", tables)
+    view([str(out / "run")], out / LIFETIME_PAGE, TASK, seed, log=lambda message: None)
     command = ["orexis", "demo", "--out", str(out), "--updates", str(updates), "--seed", str(seed)]
     page = compose_report(results, pictures, shlex.join(command), time.monotonic() - started)
     (out / "report.html").write_text(page, encoding="utf-8")
@@ -72,18 +75,8 @@ def draw(results: Results) -> dict[str, Figure]:
         "learning_curves": learning_curves(results.tables, OPTIMUM, "Random ABC: what fresh agents collect"),
         "endings": endings_figure(results.endings),
         "walks": walks_figure(results.walks),
-        "training": training_curve(results.metrics),
+        "training": training_curves({TASK: results.metrics}, {name: HEADINGS[name] for name in PANELS}),
     }
-
-
-def read_metrics(path: Path) -> dict[str, np.ndarray]:
-    """Returns the columns of a metrics.csv, f[rows] each, NaN for an empty cell. Raises BadDataError."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        return {name: np.array([float("nan" if row[name] == "" else row[name]) for row in rows]) for name in rows[0]}
-    except (OSError, ValueError, TypeError, IndexError) as error:
-        raise BadDataError(f"{path} cannot be read: {error}; remove the folder and start the demo again") from error
 
 
 def _train(out: Path, updates: int, seed: int) -> int:

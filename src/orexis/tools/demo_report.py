@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orexis.evaluation.scores import summarise
+from orexis.evaluation.printing import HEADINGS, summary_cells
 from orexis.evaluation.table import SourceTable
 from orexis.evaluation.walks import WalkTable
 from orexis.figures.endings import ENDINGS, EndingRow, endings_in_words
@@ -16,6 +16,7 @@ from orexis.figures.walks import panel_title, walks_in_words
 from orexis.platform import versions
 from orexis.statistics import bootstrap_interval
 
+LIFETIME_PAGE = "lifetime.html"  # beside the report
 OPTIMUM = 19 / 48  # of an episode, knowing the task: the mean of the larger of A and C
 
 
@@ -73,6 +74,15 @@ def compose_report(results: Results, pictures: dict[str, bytes], command: str, s
             pictures["walks"],
             "Sum of intrinsic rewards of a walk to A, B and C in episodes 1, 2 and 3, after A first (top) or C first "
             "(bottom).",
+        ),
+        Section(
+            "Watch one lifetime",
+            (
+                "A page beside this one plays a lifetime step by step, under the learned reward and the extrinsic "
+                "one: where the agent goes, what it is paid, and what each other step would have been paid. Its second "
+                "tab has every number that training logged. `orexis view` writes such a page of any lifetime.",
+            ),
+            link=(LIFETIME_PAGE, "Watch a lifetime"),
         ),
         Section(
             "How the training went",
@@ -179,13 +189,10 @@ def _explain(num_episodes: int) -> str:
 def _summary(tables: list[SourceTable]) -> ReportTable:
     rows = []
     for table, name in zip(tables, display_names([table.source for table in tables]), strict=True):
-        mean = summarise(table)["mean_episode_return"]
-        first, last = table.extrinsic[:, :10].mean(), table.extrinsic[:, -10:].mean()
-        interval = f"{mean['ci95'][0]:.3f} to {mean['ci95'][1]:.3f}"
-        rows.append((name, *map(_minus, (f"{mean['mean']:.3f}", interval, f"{first:.3f}", f"{last:.3f}"))))
+        rows.append((name, *map(_minus, summary_cells(table))))
     return ReportTable(
         f"Extrinsic return of an episode, {len(tables[0].extrinsic)} fresh lifetimes",
-        ("source", "mean", "95 % interval", "first ten", "last ten"),
+        HEADINGS,
         tuple(rows),
     )
 

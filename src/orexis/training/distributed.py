@@ -10,10 +10,12 @@ With one process all three do nothing. A run saved by P processes goes on with a
 """
 
 import contextlib
+import functools
 import json
 import os
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import jax
@@ -22,7 +24,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orexis.errors import MachineError
-from orexis.platform import Processes
+from orexis.platform.processes import Processes
 from orexis.types import PyTree
 
 HEARTBEAT_S = 30
@@ -30,35 +32,52 @@ HEARTBEAT_S = 30
 
 
 def join(processes: Processes) -> None:
-    """Connects this process to the others. Call before anything touches a device. Raises MachineError.
+    """Connects this process to the others, who have met. Call before anything touches a device. Raises MachineError.
 
-    The first listens on the address that it was given and on no other.
+    The first listens on the address that it was given and on no other; under Slurm on all of its node's.
     """
-    where = (
-        {}
-        if processes.coordinator is None
-        else {
-            "coordinator_address": processes.coordinator,
-            "num_processes": processes.count,
-            "process_id": processes.index,
-            "coordinator_bind_address": processes.coordinator,
-        }
-    )
     jax.config.update("jax_enable_recoverability", True)  # else a death elsewhere aborts this process without a word
     jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM
     try:
-        jax.distributed.initialize(
-            **where,  # type: ignore[arg-type]
-            initialization_timeout=processes.patience_s,
-            heartbeat_timeout_seconds=HEARTBEAT_S,
-        )
-        if len(jax.devices()) < processes.count:
-            raise RuntimeError("some brought no device")
+        with _without_gloo():
+            jax.distributed.initialize(
+                coordinator_address=processes.coordinator,
+                coordinator_bind_address=processes.coordinator if processes.bind else None,
+                num_processes=processes.count,
+                process_id=processes.index,
+                initialization_timeout=processes.patience_s,
+                heartbeat_timeout_seconds=HEARTBEAT_S,
+            )
+            if len(jax.devices()) < processes.count:
+                raise RuntimeError("some brought no device")
+            multihost_utils.sync_global_devices("the beginning")  # here connections are made
     except Exception as error:  # JAX raises whatever its runtime does
         raise MachineError(
             f"the {processes.count} processes of the run did not find each other within {processes.patience_s} s: "
             f"{_first_line(error)}; start all of them, with the same --coordinator"
         ) from error
+
+
+@contextlib.contextmanager
+def _without_gloo() -> Iterator[None]:
+    """Holds back what is written to stdout meanwhile, and lets all of it out but how many peers Gloo has found.
+
+    Gloo writes that past Python, to the descriptor.
+    """
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 1)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+            held.seek(0)
+            for line in held:
+                if not line.startswith(b"[Gloo] Rank "):
+                    os.write(1, line)
 
 
 def is_first() -> bool:
@@ -108,8 +127,14 @@ def place(state: PyTree, shardings: PyTree) -> PyTree:
 def gather(state: PyTree, mesh: Mesh) -> PyTree:
     """Returns the whole state in the memory of the host, on every process."""
     if jax.process_count() > 1:
-        state = jax.jit(lambda x: x, out_shardings=NamedSharding(mesh, PartitionSpec()))(state)
+        state = _replicator(mesh)(state)
     return jax.device_get(state)
+
+
+@functools.cache
+def _replicator(mesh: Mesh) -> Callable[[PyTree], PyTree]:
+    """Returns what copies a state to every device; kept, so that it is compiled for the first save alone."""
+    return jax.jit(lambda x: x, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
 def agree(code: int | None) -> int | None:

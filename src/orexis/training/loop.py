@@ -9,6 +9,7 @@ same rows and reaches the same bits as one that was never interrupted, on as man
 import collections
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import time
@@ -20,7 +21,7 @@ import numpy as np
 from rich.console import Console
 
 from orexis.config import RunConfig
-from orexis.config_json import from_json, to_json
+from orexis.config_json import to_json
 from orexis.errors import OK, BadDataError, MachineError
 from orexis.meta.chunks import split_calls
 from orexis.meta.engine import Engine, make_mesh
@@ -29,11 +30,13 @@ from orexis.meta.state import TrainState, UpdateMetrics
 from orexis.platform import freeze_gc, versions
 from orexis.storage import checkpoint
 from orexis.training import distributed, learners, signals
-from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, refuse_another
+from orexis.training.choosing.selection import Chooser
+from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS
+from orexis.training.logs import lines
 from orexis.training.outputs import Outputs
-from orexis.training.progress import Progress
-from orexis.training.selection import Chooser
-from orexis.training.setup import refuse_too_large
+from orexis.training.progress import Progress, say_what_changed
+from orexis.training.resume import choose
+from orexis.training.setup import refuse_too_large, warn_of_compiling
 from orexis.training.writers import MetricsFile, Reporter, Totals
 
 PATIENCE = 10
@@ -58,9 +61,10 @@ class Run:
         stop: signals.StopRequest,
         callbacks: signals.Callbacks = signals.NOBODY,
         verbose: bool = True,
+        resume: bool = False,
     ):
         self.run_dir, self.config, self.engine, self.stop = run_dir, config, engine, stop
-        self._callbacks, self._verbose = callbacks, verbose
+        self._callbacks, self._verbose, self._resume = callbacks, verbose, resume
         self._asked = False  # by the callbacks, to stop
         self.progress = Progress(Totals(config.meta.lifetimes))
         self._latest: UpdateMetrics | None = None
@@ -89,12 +93,12 @@ class Run:
                 if self._chooser.must_end(self.progress):
                     report.log(self._chooser.farewell(self.progress))
                     return OK
-                for warning in self._chooser.warnings():
+                for warning in (*self._chooser.warnings(), *warn_of_compiling(self.config)):
                     report.log(f"warning: {warning}")
-                report.log(
-                    f"{'resuming' if done else 'starting'} {self.config.task} at update {done} of {updates}, "
-                    f"{self.config.meta.lifetimes} lifetimes on {self.engine.mesh.size} devices, in {self.run_dir}"
-                )
+                for line in lines.opening(
+                    self.config, self.engine.task.spec, done, self.engine.mesh.size, self.run_dir
+                ):
+                    report.log(line)
                 return self._train(state, report)
         except OSError as error:
             left = checkpoint.steps(self.run_dir / CHECKPOINTS)
@@ -111,20 +115,17 @@ class Run:
         refuse_too_large(template)
         loaded = None
         if distributed.is_first():
-            loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn, self._make_fresh)
+            look = functools.partial(choose, self.run_dir, self.config)
+            loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn, self._make_fresh, look)
         state, manifest = distributed.share(loaded or (None, {}), template)
         if state is None:
+            if self._resume:
+                warn(f"there is nothing to resume in {self.run_dir}: this is a new run, from the beginning")
             self._read_beginning(template.learner, warn)
             return None
-        try:
-            trained_with = from_json(RunConfig, manifest.get("config"))
-        except ValueError as error:
-            raise BadDataError(f"the manifest of step {manifest['step']} cannot be used: {error}") from error
-        refuse_another(self.run_dir, trained_with, self.config)
         self.progress = Progress.from_manifest(manifest, self.config.meta.lifetimes)
-        before, now = manifest.get("devices"), self.engine.mesh.size
-        if before not in (None, now) and not self.config.deterministic:
-            warn(f"trained on {before} devices so far and on {now} from here: equal to rounding, not to the bit")
+        for sentence in say_what_changed(manifest, self.engine.mesh.size, self.config.deterministic):
+            warn(sentence)
         if distributed.is_first() and self.progress.best.update is not None and not self._outputs.has_best():
             warn(f"{BEST}/ is lost: from here on the next validation counts as the best")
             self.progress.best.forget()
@@ -195,13 +196,10 @@ class Run:
             return OK
         if self.progress.step < updates or self.progress.best.owed:
             assert code is not None
-            done = self.progress.step
-            report.log(f"stopped at update {done} and saved; go on with --resume --run-dir {self.run_dir}")
+            report.log(lines.stopped(self.progress, self.run_dir))
             return OK if code == ASKED else code
-        report.log(
-            f"done: {updates} updates, {self.progress.env_steps} steps; "
-            f"the {self._outputs.kind} is in {self.run_dir / self._outputs.kind}"
-        )
+        for line in lines.closing(self.config, self.progress, self.run_dir):
+            report.log(line)
         return OK
 
     def _gave_up(self) -> bool:
@@ -257,9 +255,10 @@ class Run:
             self._callbacks.on_row(self.progress.row())
 
     def _open_metrics(self, report: Reporter) -> MetricsFile:
-        return MetricsFile(
-            self.run_dir / METRICS, self.progress.metrics_bytes, lambda message: report.log(f"warning: {message}")
-        )
+        path, known = self.run_dir / METRICS, (self.progress.metrics_bytes, self.progress.metrics_sha256)
+        metrics_file = MetricsFile(path, *known, lambda said: report.log(f"warning: {said}"))
+        self._callbacks.on_begin(path)
+        return metrics_file
 
     def _save(self, state: TrainState, metrics_file: MetricsFile) -> int:
         """Writes a checkpoint, then the artefact from the same state; returns the step."""
@@ -268,7 +267,7 @@ class Run:
         whole = distributed.gather(state, self.engine.mesh)
         if not distributed.is_first():
             return self.progress.step
-        self.progress.metrics_bytes = metrics_file.offset()
+        self.progress.metrics_bytes, self.progress.metrics_sha256 = metrics_file.offset(), metrics_file.sha256()
         config = to_json(self.config)
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
         about = {"config": config, "config_sha256": digest, "versions": versions(), "devices": self.engine.mesh.size}

@@ -11,11 +11,11 @@ from orexis.meta.learner import Learner
 from orexis.platform import versions
 from orexis.storage.artefact import Kind, kind_of, read_artefact, write_artefact
 from orexis.storage.reading import DamagedError
-from orexis.training.best import Score
+from orexis.training.choosing.best import Score
+from orexis.training.choosing.validation import VALIDATION_SEED
 from orexis.training.folder import BEST, LEARNER
 from orexis.training.learners import read_learner, write_learner
 from orexis.training.progress import Progress
-from orexis.training.validation import VALIDATION_SEED
 
 
 @dataclasses.dataclass(frozen=True)

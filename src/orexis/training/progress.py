@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 from orexis.errors import BadDataError
 from orexis.meta.state import UpdateMetrics
-from orexis.training.best import Best
+from orexis.platform import versions
+from orexis.training.choosing.best import Best
 from orexis.training.health import Health
 from orexis.training.writers import Totals
 
@@ -23,6 +25,7 @@ class Progress:
     env_steps: int = 0
     wall_s: float = 0.0
     metrics_bytes: int = 0  # length of metrics.csv
+    metrics_sha256: str | None = None  # of so many bytes; None: an earlier version did not tell
     skipped_in_a_row: int = 0
 
     @classmethod
@@ -38,10 +41,13 @@ class Progress:
             best = Best.from_json(told.get("validation"))
             health = Health.from_json(told.get("health"))
             begun_with = _texts(told.get("begun_with"))
+            digest = told.get("metrics_sha256")
+            if digest is not None and not isinstance(digest, str):
+                raise ValueError(f"metrics_sha256 must be a text, not {digest!r}")
         except ValueError as error:
             raise BadDataError(f"the manifest of step {manifest.get('step')} cannot be used: {error}") from error
         counted = {name: told[name] for name in fields}
-        return cls(totals=totals, best=best, health=health, begun_with=begun_with, **counted)
+        return cls(totals=totals, best=best, health=health, begun_with=begun_with, metrics_sha256=digest, **counted)
 
     def to_manifest(self) -> dict[str, Any]:
         """Returns what the manifest is to tell, but for the step."""
@@ -49,6 +55,7 @@ class Progress:
             "env_steps": self.env_steps,
             "wall_s": self.wall_s,
             "metrics_bytes": self.metrics_bytes,
+            "metrics_sha256": self.metrics_sha256,
             "skipped_in_a_row": self.skipped_in_a_row,
             "totals": self.totals.to_json(),
             "validation": self.best.to_json(),
@@ -72,6 +79,24 @@ class Progress:
         """Begins the next row of metrics."""
         self.totals = Totals(self.totals.num_lifetimes)
         self.best.begin_row()
+
+
+def say_what_changed(manifest: dict[str, Any], num_devices: int, deterministic: bool) -> list[str]:
+    """Returns a sentence for each change since the manifest was written that a run survives, but not to the bit."""
+    said, same = [], "from here: equal to rounding, not to the bit"
+    before = manifest.get("devices")
+    if before not in (None, num_devices) and not deterministic:
+        said.append(f"trained on {before} devices so far and on {num_devices} {same}")
+    then, now = _compiler(manifest.get("versions")), _compiler(versions())
+    if then not in (None, now):
+        said.append(f"trained with {then} so far and with {now} {same}")
+    return said
+
+
+def _compiler(told: Any) -> str | None:
+    """Returns what compiled a run, of the versions that were told; None if they do not tell, or not in such words."""
+    names = [f"{name} {told.get(name)}" for name in ("jax", "jaxlib")] if isinstance(told, dict) else []
+    return " and ".join(names) if names and all(re.fullmatch(r"\w+ \d[\w.+-]{,40}", name) for name in names) else None
 
 
 def _texts(told: Any) -> dict[str, str] | None:

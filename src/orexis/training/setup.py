@@ -1,20 +1,24 @@
 """From a run's config to its engine: the task, checked; the devices that can share the lifetimes; room in memory."""
 
 import json
-import os
 from typing import Any
 
 import jax
 
+from orexis.agents.size import check_size
 from orexis.config import RunConfig
 from orexis.errors import UsageError
 from orexis.meta.chunks import count_shares
 from orexis.meta.engine import Engine, make_mesh
 from orexis.meta.state import TrainState
 from orexis.networks.egocentric import check_view
+from orexis.platform import require_memory
 from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
 from orexis.testing import check_task
+
+LONG_WINDOW = 100
+"""Updates of a window that still compile in minutes; recipes have 5 to 20."""
 
 
 def make_engine(config: RunConfig) -> Engine:
@@ -22,6 +26,7 @@ def make_engine(config: RunConfig) -> Engine:
     try:
         task = make_run_task(config)
         check_task(task)
+        check_size(task.spec, config.meta.agent)
         check_view(task.spec, config.meta.reward)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {config.task} cannot be used: {error}") from error
@@ -77,11 +82,17 @@ def usable_devices(num_lifetimes: int, deterministic: bool = False, num_processe
 
 
 def refuse_too_large(template: TrainState) -> None:
-    """Raises UsageError if the state alone is more than this machine's memory: better now than in an hour."""
+    """Raises UsageError if the state alone is more than this machine's memory."""
     needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > there:
-        raise UsageError(
-            f"the lifetimes alone would take {needed / 1e9:.3g} GB of memory and this machine has {there / 1e9:.3g}; "
-            "use fewer --lifetimes or smaller networks"
-        )
+    require_memory(needed, "the lifetimes alone", "use fewer --lifetimes or smaller networks")
+
+
+def warn_of_compiling(config: RunConfig) -> list[str]:
+    """Returns what is to be said before a program is compiled that takes long: its size grows with the window."""
+    window = config.meta.outer.window
+    if window <= LONG_WINDOW:
+        return []
+    return [
+        f"the {window} updates of a window are compiled one after the other, which takes {window // 10} times as long "
+        "as a window of 10, minutes to hours, and as much more memory; try a smaller --outer.window"
+    ]

@@ -26,6 +26,8 @@ class Callbacks:
     An exception ends the run as it stands: its last checkpoint is good.
     """
 
+    on_begin: Callable[[Path], None] = lambda metrics: None
+    """Hears, before the first row, where metrics.csv is, which then holds the rows up to the newest checkpoint."""
     on_row: Callable[[dict[str, float]], None] = lambda row: None
     """Hears of each row of metrics.csv when it is written; NaN where a cell is empty."""
     on_checkpoint: Callable[[Path, int], None] = lambda path, update: None
@@ -41,8 +43,8 @@ NOBODY = Callbacks()
 class StopRequest:
     """Whether somebody asked this process to stop, and how it should exit."""
 
-    def __init__(self, leave: Callable[[int], None] | None = None) -> None:
-        self._leave = leave or os._exit
+    def __init__(self, leave: Callable[[int], None] | None = None, farewell: bytes = _FAREWELL) -> None:
+        self._leave, self._farewell = leave or os._exit, farewell
         self.code: int | None = None
         self.will_save = False  # until then, while JAX starts and compiles, a signal ends the process at once
 
@@ -52,19 +54,20 @@ class StopRequest:
         self.code = _CODES[signal.Signals(number)]
         if not self.will_save:
             with contextlib.suppress(OSError):
-                os.write(2, _FAREWELL)
+                os.write(2, self._farewell)
             self._leave(self.code)
         if again and number == signal.SIGINT:
             self._leave(self.code)  # the second Ctrl-C: at once, what was saved before is good
 
 
 @contextlib.contextmanager
-def listening(leave: Callable[[int], None] | None = None) -> Iterator[StopRequest]:
+def listening(leave: Callable[[int], None] | None = None, farewell: bytes = _FAREWELL) -> Iterator[StopRequest]:
     """Turns SIGTERM and SIGINT into a `StopRequest` while the block runs.
 
     leave: what ends everything at once, where nothing is to be saved or nobody wants to wait; by default the process.
+    farewell: what is said on stderr where nothing is to be saved.
     """
-    request = StopRequest(leave)
+    request = StopRequest(leave, farewell)
     if threading.current_thread() is not threading.main_thread():
         yield request  # signals belong to the main thread; a library caller keeps its own
         return

@@ -13,11 +13,11 @@ from orexis.config import RunConfig
 from orexis.meta.learner import Learner
 from orexis.tasks.base import Task
 from orexis.training import distributed
-from orexis.training.best import PATIENCE
+from orexis.training.choosing.best import PATIENCE
+from orexis.training.choosing.validation import COSTLY, Validator, share_of_steps
 from orexis.training.folder import BEST
 from orexis.training.outputs import Outputs
 from orexis.training.progress import Progress
-from orexis.training.validation import COSTLY, Validator, share_of_steps
 from orexis.types import PyTree
 
 
@@ -62,8 +62,9 @@ class Chooser:
         if best.add(step, score):
             self._outputs.write_best(whole, progress, score)
         log(
-            f"validated at update {step}: {score.episode_return:.4f} an episode, last tenth {score.last_tenth:.4f}, "
-            f"{self._which_is_best(progress)}; took {time.monotonic() - start:.3g} s"
+            f"validated at update {step}: fresh agents collect {score.episode_return:.4f} an episode, "
+            f"{score.last_tenth:.4f} in the last tenth of their lifetime; {self._which_is_best(progress)}; "
+            f"took {time.monotonic() - start:.3g} s"
         )
         if best.collapsed not in (None, before):
             log(

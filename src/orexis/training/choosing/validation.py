@@ -20,7 +20,7 @@ from orexis.rewards.base import RewardSource
 from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.base import Task
-from orexis.training.best import Score
+from orexis.training.choosing.best import Score
 from orexis.types import PyTree
 
 VALIDATION_SEED = 7000

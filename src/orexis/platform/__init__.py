@@ -1,17 +1,16 @@
-"""Sets JAX up for this machine, before its first use: one device a core, a private compile cache, and which processes
-make up a run, from the command line or from Slurm. Needs no JAX itself."""
+"""Sets JAX up for this machine, before its first use: one device a core, a private compile cache; tells what a result
+depends on. Needs no JAX itself."""
 
-import dataclasses
 import functools
 import gc
 import os
 import platform
-import re
 from importlib import metadata
 from pathlib import Path
 
 from orexis.errors import UsageError
 from orexis.interop.forks import jax_has_started
+from orexis.interop.xla_flags import known_flags
 
 XLA_FLAGS = {
     # Ops on a few lifetimes are too small for threads; the cores are used as devices instead.
@@ -22,13 +21,21 @@ XLA_FLAGS = {
     # Devices wait for each other at every update: on a crowded machine longer than the 40 s after which XLA aborts.
     "--xla_cpu_collective_call_terminate_timeout_seconds": "600",
 }
-"""What is added to the environment's XLA_FLAGS, unless it has its own value."""
+"""What is added to the environment's XLA_FLAGS, unless it has its own value or XLA does not know the flag."""
+
+
+_FOUND: dict[str, str | None] = {}
+"""The environment variables that `prepare_jax` has changed, as they were before; None: not set."""
 
 
 def cache_folder() -> Path:
-    """Returns the user's private folder for compiled programs, created with mode 0700."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "orexis" / "compiled"
+    """Returns the user's private folder for what can be computed again; it may not exist yet."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orexis"
+
+
+def compile_cache() -> Path:
+    """Returns the folder for compiled programs in it, created with mode 0700."""
+    folder = cache_folder() / "compiled"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
@@ -42,9 +49,10 @@ def prepare_jax(num_devices: int | None = None) -> None:
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     num_devices = num_devices or cores
+    _FOUND.update({name: os.environ.get(name) for name in ("XLA_FLAGS", "NPROC")})
     flags = os.environ.get("XLA_FLAGS", "")
     ours = XLA_FLAGS | {"--xla_force_host_platform_device_count": str(num_devices)}
-    added = [f"{name}={value}" for name, value in ours.items() if name not in flags]
+    added = known_flags([f"{name}={value}" for name, value in ours.items() if name not in flags], cache_folder())
     os.environ["XLA_FLAGS"] = " ".join([flags, *added]).strip()
     # One thread a device: else each of two processes with a device of its own would use all cores, against the other.
     os.environ.setdefault("NPROC", str(num_devices))
@@ -52,10 +60,17 @@ def prepare_jax(num_devices: int | None = None) -> None:
     import jax
 
     try:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
+        jax.config.update("jax_compilation_cache_dir", str(compile_cache()))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     except OSError:
         return  # a home that cannot be written to costs a recompilation, nothing else
+
+
+def child_environment() -> dict[str, str]:
+    """Returns the environment as `prepare_jax` found it: a process that we start sets JAX up for itself, with as many
+    devices as it was asked for."""
+    found = {name: value for name, value in os.environ.items() if name not in _FOUND}
+    return found | {name: value for name, value in _FOUND.items() if value is not None}
 
 
 def freeze_gc() -> None:
@@ -65,6 +80,15 @@ def freeze_gc() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def require_memory(needed: int, what: str, advice: str) -> None:
+    """Raises UsageError if `what` takes more bytes than this machine has: better now than in an hour."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise UsageError(
+            f"{what} would take {needed / 1e9:.3g} GB of memory and this machine has {there / 1e9:.3g}; {advice}"
+        )
 
 
 @functools.cache
@@ -78,33 +102,3 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
-
-
-@dataclasses.dataclass(frozen=True)
-class Processes:
-    """How this process finds the others."""
-
-    coordinator: str | None  # HOST:PORT of the first; None: found by itself, under Slurm
-    count: int
-    index: int
-    patience_s: int  # how long to wait for the others to arrive
-
-
-def find_processes(coordinator: str | None, count: int | None, index: int | None, patience_s: int) -> Processes | None:
-    """Returns what the command line or Slurm says, or None for a run of one process. Raises UsageError.
-
-    Under Slurm only a step of several tasks counts (`srun -n P`), not a shell inside an allocation.
-    """
-    if patience_s < 1:
-        raise UsageError(f"--join-timeout must be at least 1 second, not {patience_s}")
-    given = (coordinator, count, index)
-    if all(value is None for value in given):
-        tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
-        return Processes(None, tasks, int(os.environ["SLURM_PROCID"]), patience_s) if tasks > 1 else None
-    if coordinator is None or count is None or index is None:
-        raise UsageError("--coordinator, --num-processes and --process-id belong together: give all three or none")
-    if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}", coordinator):
-        raise UsageError(f"--coordinator must be HOST:PORT of the first process, not {coordinator!r}")
-    if count < 1 or not 0 <= index < count:
-        raise UsageError(f"--process-id must be between 0 and --num-processes - 1, not {index} of {count}")
-    return Processes(coordinator, count, index, patience_s)
