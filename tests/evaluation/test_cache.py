@@ -15,7 +15,7 @@ from orexis.presets import TUNED, preset
 from orexis.rewards.learned import LearnedReward
 from orexis.storage.artefact import read_artefact, write_artefact
 from orexis.tasks.probes import Bandit
-from orexis.zoo.registry import open_reward
+from orexis.zoo.registry import open_artefact
 from tests.training.tiny import TINY_META
 
 EPISODES = 3
@@ -71,7 +71,7 @@ def test_a_reward_that_is_replaced_between_making_and_keying_is_kept_under_the_h
 def test_a_reward_is_opened_once_in_an_evaluation(tmp_path, monkeypatch):
     write_reward(tmp_path / "reward", seed=1)
     opened = []
-    monkeypatch.setattr(sources, "open_reward", lambda name: opened.append(name) or open_reward(name))
+    monkeypatch.setattr(sources, "open_artefact", lambda name: opened.append(name) or open_artefact(name))
     name = str(tmp_path / "reward")
     evaluate_source(name, settle([name], "bandit", episodes=EPISODES), Plan(num_lifetimes=2, cache=tmp_path / "cache"))
     assert opened == [name]

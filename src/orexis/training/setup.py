@@ -55,14 +55,18 @@ def make_run_task(config: RunConfig) -> Task:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """Returns the name and the value that NAME=VALUE says; a value that is not JSON is a text. Raises UsageError."""
+    """Returns the name and the value that NAME=VALUE says; a value that is not JSON is a text, a list becomes a tuple.
+
+    Raises UsageError.
+    """
     name, separator, value = text.partition("=")
     if not separator or not name.isidentifier():
         raise UsageError(f"--task-options takes NAME=VALUE, not {text!r}")
     try:
-        return name, json.loads(value)
+        said = json.loads(value)
     except (ValueError, RecursionError):
         return name, value
+    return name, tuple(said) if isinstance(said, list) else said  # tasks are found again by their hash
 
 
 def usable_devices(num_lifetimes: int, deterministic: bool = False, num_processes: int = 1) -> list[jax.Device]:
