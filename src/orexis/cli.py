@@ -22,6 +22,7 @@ from orexis.commands.runs import Runs
 from orexis.commands.sweep import Sweep
 from orexis.commands.tasks import Tasks
 from orexis.commands.train import Train
+from orexis.commands.view import View
 from orexis.commands.zoo import Zoo
 from orexis.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError
 
@@ -33,6 +34,7 @@ COMMANDS: dict[str, type] = {
     "runs": Runs,
     "plot": Plot,
     "evaluate": Evaluate,
+    "view": View,
     "sweep": Sweep,
     "reproduce": Reproduce,
     "bench": Bench,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from orexis.config_fields import new, not_negative, one_of, positive, renamed, require
+from orexis.config_json import new, not_negative, one_of, positive, renamed, require
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from orexis import colors
 from orexis.config import CuriosityConfig, HistoryNetConfig, OuterConfig, TaskSpec
-from orexis.config_fields import require
+from orexis.config_json import require
 
 if TYPE_CHECKING:
     from orexis.rewards.base import RewardSource

@@ -31,6 +31,14 @@ TASKS: dict[str, TaskEntry] = {
     "constant": TaskEntry(Constant, "probe: nothing to learn"),
 }
 
+TITLES: dict[str, str] = {
+    "empty-rooms": "Empty Rooms",
+    "random-abc": "Random ABC",
+    "key-box": "Key-Box",
+    "nonstationary-abc": "Non-stationary ABC",
+}
+"""The paper's domains, as it calls them."""
+
 
 def make_task(name: str, **options: Any) -> Task:
     """Returns the task called `name`: one of `TASKS`, or `module:Class` for a task of your own.

@@ -63,7 +63,7 @@ def _runaway_values(at: Situation) -> str | None:
 
 def _saturated_rewards(at: Situation) -> str | None:
     magnitude, cost = at.row["intrinsic_magnitude"], at.config.meta.outer.reward_cost
-    if not magnitude > SATURATED:
+    if not magnitude > SATURATED or at.config.meta.learn != "reward":
         return None
     advice = "--outer.reward-cost 0.05" if cost == 0.0 else f"an --outer.reward-cost above {cost:g}"
     return f"rewards saturate: their mean magnitude is {magnitude:.3g} and arctan ends at 1.57; try {advice}"
@@ -134,6 +134,24 @@ SIGNS: dict[str, Callable[[Situation], str | None]] = {
     "large gradient": _large_gradient,
     "lost value": _lost_value,
 }
+
+
+def limits(first: Row, num_actions: int | None) -> dict[str, tuple[float, float]]:
+    """Returns below and above what a column gives rise to a sign, −inf and inf where it never does.
+
+    first: as in `Situation`; num_actions: None where it is not known, and then entropy has no limit.
+    """
+    least_entropy = ENTROPY_SHARE * math.log(num_actions) if num_actions else -math.inf
+    most_error = VALUE_GROWTH * max(first["lifetime_value_rmse"], SMALL_ERROR)
+    return {
+        "theta_norm_p99": (-math.inf, GROWTH * first["theta_norm_p99"]),
+        "intrinsic_magnitude": (-math.inf, SATURATED),
+        "policy_entropy": (least_entropy, math.inf),
+        "dropped_lifetimes": (-math.inf, 0.0),
+        "skipped_updates": (-math.inf, 0.0),
+        "eta_gradient_norm": (0.0, LARGE_GRADIENT),
+        "lifetime_value_rmse": (-math.inf, most_error),
+    }
 
 
 @dataclasses.dataclass
