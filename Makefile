@@ -24,8 +24,8 @@ test-slow: $(VENV)/ready  ## learning and long checks
 	$(BIN)/python -m pytest -q -n 2 -m "slow and not browser"
 
 test-browser: $(VENV)/ready  ## the viewer's page in a Chromium; needs one, and fetches Playwright if it is not there
-	$(BIN)/python -c 'import playwright' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "playwright>=1.50,<2"
-	$(BIN)/python -m pytest -q -m browser
+	-$(BIN)/python -c 'import playwright' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "playwright>=1.50,<2"
+	$(BIN)/python -m pytest -q -rs -m browser # skips and says why where Playwright or the browser is missing
 
 smoke: $(VENV)/ready  ## a few tests of everything, for one more interpreter
 	$(BIN)/python -m pytest -q -n 2 -m smoke
