@@ -103,6 +103,8 @@ def _parse(arguments: list[str]):
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
         default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned", _option(rest, "--learn") or "reward")
+    if rest and _option(rest, "--run-dir") == "":  # would be taken for the current folder
+        raise UsageError("--run-dir is empty; name a folder")
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
