@@ -24,7 +24,7 @@ test-slow: $(VENV)/ready  ## learning and long checks
 	$(BIN)/python -m pytest -q -n 2 -m "slow and not browser"
 
 test-browser: $(VENV)/ready  ## the viewer's page in a Chromium; needs one
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q -rs -m browser # skips and says why where the browser is missing
 
 smoke: $(VENV)/ready  ## a few tests of everything, for one more interpreter
 	$(BIN)/python -m pytest -q -n 2 -m smoke
