@@ -7,8 +7,7 @@ import pytest
 
 from orexis.colors import BLUE, ORANGE
 from orexis.config import TaskSpec
-from orexis.errors import BadDataError
-from orexis.training.columns import COLUMNS, read_metrics
+from orexis.training.columns import COLUMNS
 from orexis.training.health import FIRST, find_signs, limits
 from orexis.viewer.curves import MAX_ROWS, RunCurves, training_data
 from tests.training.test_health import HEALTHY, SPEC
@@ -65,18 +64,6 @@ def test_a_column_beyond_its_limit_is_what_training_warns_of(name: str):
             assert len(find_signs(first, {**HEALTHY, name: beyond}, TINY, spec)) == 1
 
 
-def test_metrics_are_read_as_columns_with_gaps(tmp_path):
-    path = tmp_path / "metrics.csv"
-    path.write_text("update,episode_return\n10,\n20,0.25\n")
-    columns = read_metrics(path)
-    np.testing.assert_array_equal(columns["update"], [10, 20])
-    np.testing.assert_array_equal(columns["episode_return"], [np.nan, 0.25])
-
-
-@pytest.mark.parametrize("content", [None, "", "update\n", "update,x\n10\n", "update\nten\n"])
-def test_damaged_metrics_are_one_sentence(tmp_path, content):
-    path = tmp_path / "metrics.csv"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(BadDataError, match="cannot be read"):
-        read_metrics(path)
+def test_a_run_that_has_only_begun_has_no_points():
+    run = training_data([curves(0)])["runs"][0]
+    assert run["columns"]["update"] == []

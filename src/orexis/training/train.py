@@ -12,7 +12,8 @@ from pathlib import Path
 
 from orexis.config import RunConfig
 from orexis.errors import OK, CommandError
-from orexis.platform import Processes, meet, prepare_jax
+from orexis.platform import prepare_jax
+from orexis.platform.processes import Processes, meet
 from orexis.training import signals
 from orexis.training.folder import claimed
 from orexis.training.logs.tensorboard import Log, logging_to
@@ -97,7 +98,8 @@ def _go(
     if processes is not None:
         meet(processes)
         # Errors alone: JAX would warn at every start that a task may die without the others, which is what is wanted.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX's own choice, which a process inherits
+            os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
     prepare_jax(devices)
     from orexis.training import distributed
     from orexis.training.loop import Run
