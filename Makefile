@@ -10,26 +10,37 @@ VENV ?= .venv-$(VERSION)
 endif
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCKED := --extra dev
+LOCKED := --extra dev --extra docs --extra tensorboard --extra notebooks
 
-.PHONY: demo test test-slow smoke lint lock clean
+.PHONY: demo test test-slow test-browser test-slurm smoke lint docs lock clean
 
 demo: $(VENV)/ready  ## train a reward on Random ABC, evaluate it, draw: a few minutes, into ./demo
 	$(BIN)/orexis demo --out demo
 
 test: $(VENV)/ready  ## the fast suite; PYTHON=python3.13 for another interpreter
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not slurm"
 
 test-slow: $(VENV)/ready  ## learning and long checks
-	$(BIN)/python -m pytest -q -n 2 -m slow
+	$(BIN)/python -m pytest -q -n 2 -m "slow and not browser"
+
+test-browser: $(VENV)/ready  ## the viewer's page in a Chromium; needs one, and fetches Playwright if it is not there
+	$(BIN)/python -c 'import playwright' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "playwright>=1.50,<2"
+	$(BIN)/python -m pytest -q -m browser
 
 smoke: $(VENV)/ready  ## a few tests of everything, for one more interpreter
 	$(BIN)/python -m pytest -q -n 2 -m smoke
+
+test-slurm: $(VENV)/ready  ## docs/cluster.md under a Slurm of its own; needs Debian's slurm-wlm and munge
+	$(BIN)/python -m pytest -q -m slurm
 
 lint: $(VENV)/ready  ## style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/ready  ## the site, into build/docs: warnings are errors, every link inside it is followed
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -b html docs build/docs
+	PYTHONPATH=docs $(BIN)/python -m orexis_docs.check build/docs
 
 lock: $(VENV)/ready  ## requirements.lock anew from pyproject.toml; UPGRADE=--upgrade for the newest versions
 	$(BIN)/uv pip compile --quiet pyproject.toml $(LOCKED) --universal --python-version 3.11 --generate-hashes \
@@ -43,4 +54,4 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* demo dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-* demo dist build docs/generated .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.snippets import python_snippets, run_python
 from tests.faults.figures import Count, Link, counted, read_reports, rows, with_figures
 
 ROOT = Path(__file__).parent.parent
@@ -62,24 +63,20 @@ class FakeBoard:
         self.closed = True
 
 
-def snippets(document: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), re.DOTALL)
-
-
 @pytest.mark.parametrize(
     ("document", "number"),
-    [(name, number) for name in RUN for number in range(len(snippets(name)))],
+    [(name, number) for name in RUN for number in range(len(python_snippets(name)))],
 )
 def test_every_snippet_runs_as_it_stands(document: str, number: int, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    code = snippets(document)[number]
+    code = python_snippets(document)[number]
     if "stable_baselines3" in code:
         pytest.importorskip("stable_baselines3")
     boards: list[FakeBoard] = []
     wandb = types.SimpleNamespace(init=lambda **told: boards.append(FakeBoard(told)) or boards[-1])
     monkeypatch.setitem(sys.modules, "wandb", wandb)
-    exec(compile(code, f"{document}, snippet {number}", "exec"), {"__name__": "snippet"})
+    run_python(code, f"{document}, snippet {number}")
     if "wandb" in code:
         (board,) = boards
         assert [step for step, _ in board.logged] == list(range(10, 201, 10))
@@ -92,16 +89,17 @@ def test_every_snippet_runs_as_it_stands(document: str, number: int, tmp_path, m
 
 
 def test_there_are_snippets():
-    assert len(snippets("README.md")) >= 1
-    assert len(snippets("docs/use_a_reward.md")) >= 5
-    assert len(snippets("docs/reference.md")) >= 18
-    assert sum("wandb" in code for code in snippets("docs/logs.md")) == 1
+    assert len(python_snippets("README.md")) >= 1
+    assert len(python_snippets("docs/use_a_reward.md")) >= 5
+    assert len(python_snippets("docs/reference.md")) >= 18
+    assert sum("wandb" in code for code in python_snippets("docs/logs.md")) == 1
 
 
 def test_every_fault_has_a_test_that_exists_and_was_run():
     page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     links = rows(page)
-    assert list(links) == list(range(1, 23))
+    assert len(links) >= 37
+    assert list(links) == list(range(1, len(links) + 1))
     named = {link for row in links.values() for link in row}
     for link in named:
         text = (ROOT / link.file).read_text(encoding="utf-8")

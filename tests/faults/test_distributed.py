@@ -17,7 +17,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from orexis.errors import FAILED, PREEMPTED, MachineError, UsageError
-from orexis.platform import Processes, find_processes, meet
+from orexis.platform.processes import Processes, find_processes, meet
 from orexis.training.distributed import naming_the_dead
 from tests.faults import children
 

@@ -17,6 +17,7 @@ from tests.training.tiny import TINY, remembered_engine, with_updates
 SPEC = TaskSpec(4, (1, 2, 1), time_limit=1, episodes_per_lifetime=20)
 HEALTHY = {
     "theta_norm_p99": 20.0,
+    "recorded_value_max": 5.0,
     "intrinsic_magnitude": 0.3,
     "policy_entropy": 0.8,
     "lifetime_value_rmse": 0.5,
@@ -26,6 +27,7 @@ HEALTHY = {
 }
 SICK = {
     "diverging agents": {"theta_norm_p99": 100.1},
+    "runaway values": {"recorded_value_max": 79.0},  # 5 · 1.571 / (1 − 0.9) is 78.5
     "saturated rewards": {"intrinsic_magnitude": 1.21},
     "stubborn policies": {"policy_entropy": 0.069},  # 5 % of log 4 is 0.0693
     "dropped lifetimes": {"dropped_lifetimes": 1.0},
@@ -36,6 +38,7 @@ SICK = {
 }
 STILL_WELL = (
     *({"theta_norm_p99": 99.0}, {"intrinsic_magnitude": 1.19}, {"policy_entropy": 0.07}),
+    {"recorded_value_max": 78.0},
     *({"eta_gradient_norm": 999.0}, {"lifetime_value_rmse": 4.9}),
 )
 
@@ -56,6 +59,14 @@ def test_a_sick_row_has_its_sign_and_no_other(name: str):
 @pytest.mark.parametrize("row", [{}, *STILL_WELL, dict.fromkeys(HEALTHY, math.nan)])
 def test_a_row_that_is_well_has_none(row: dict):
     assert signs(row) == {}
+
+
+def test_a_memory_may_fill_and_a_task_may_pay_much_where_a_policy_is_learned():
+    for learn, well in (("rl2", "diverging agents"), ("maml", "saturated rewards")):
+        config = dataclasses.replace(TINY, meta=dataclasses.replace(TINY.meta, learn=learn))
+        found = {name for name, row in SICK.items() if signs(row, config=config)}
+        assert well not in found
+        assert found >= {"no gradient", "stubborn policies", "lost value"}
 
 
 def test_an_error_that_was_tiny_at_first_may_grow():

@@ -13,6 +13,7 @@ from orexis.commands.checks import (
     require_file_places,
     require_folder_place,
     require_task,
+    write_result,
 )
 from orexis.errors import OK
 from orexis.evaluation.sources import SOURCES
@@ -31,11 +32,12 @@ class Evaluate:
     sources: Annotated[
         Positional[tuple[str, ...]],
         arg(
-            help=f"Shipped rewards (see orexis zoo list), run folders, reward folders, or any of: {' '.join(SOURCES)}."
+            help="Shipped rewards and policies (see orexis zoo list), folders of runs, rewards or policies, or any of: "
+            f"{' '.join(SOURCES)}."
         ),
     ]
     task: str | None = None
-    """Default: the task that the rewards were learned on."""
+    """Default: the task that the rewards or policies were learned on."""
     lifetimes: int = EVALUATION_LIFETIMES
     seed: int = 0
     agent: AgentName = "actor-critic"
@@ -45,7 +47,8 @@ class Evaluate:
     episodes: int | None = None
     """Of a lifetime; default the task's own."""
     actions: Literal["normal", "permuted", "extended"] = "normal"
-    """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused."""
+    """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused, a
+    policy where there are more of them."""
     json: Path | None = None
     """Where to write the summary."""
     csv: Path | None = None
@@ -81,11 +84,8 @@ class Evaluate:
         from orexis.storage.files import write_json
 
         tables = list(result.tables)
-        if self.json is not None:
-            write_json(self.json, result.summary)
-        if self.csv is not None:
-            write_csv(self.csv, tables)
-        if self.trace is not None:
-            write_trace(self.trace, result.traces)
         print_summary(tables)
+        write_result(self.json, lambda path: write_json(path, result.summary))
+        write_result(self.csv, lambda path: write_csv(path, tables))
+        write_result(self.trace, lambda path: write_trace(path, result.traces))
         return OK

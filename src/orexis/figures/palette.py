@@ -5,13 +5,13 @@ Both come from the registries of rewards and agents; the colours are those of `o
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 import matplotlib
 
-from orexis.agents.registry import AGENTS
+from orexis.agents.registry import AGENTS, POLICIES
 from orexis.colors import PALE, SKY, VERMILLION, YELLOW
 from orexis.evaluation.sources import SOURCES, Pair, is_learned
 from orexis.rewards.registry import LEARNED as LEARNED_REWARD
@@ -39,8 +39,11 @@ def _style(pair: Pair) -> SourceStyle:
 
 LEARNED = _style(Pair(LEARNED_REWARD))
 
-STYLES: dict[str, SourceStyle] = {name: _style(pair) for name, pair in SOURCES.items()}
-"""The sources that have a name of their own; everything else must be a learned reward."""
+STYLES: dict[str, SourceStyle] = {
+    **{name: _style(pair) for name, pair in SOURCES.items()},
+    **{name: SourceStyle(entry.label, entry.color) for name, entry in POLICIES.items()},
+}
+"""The sources that have a name of their own, and policies as figures call them; all else must be a learned reward."""
 
 ENDING_COLORS: dict[str, str] = {"A": SKY, "B": VERMILLION, "C": YELLOW, "nowhere": PALE}
 """Of the ways in which an episode of ABC World can end."""
@@ -93,6 +96,16 @@ def display_names(sources: Sequence[str]) -> list[str]:
     if len(learned) > 1:
         names |= {source: f"{LEARNED.name} ({_folder(source)})" for source in learned}
     return [names[source] for source in sources]
+
+
+def looks_of(sources: Sequence[str], special: Mapping[str, SourceStyle] = {}) -> list[SourceStyle]:
+    """Returns how each source looks in one figure, with what to call it; `special` ones look as they say."""
+    common = [source for source in sources if source not in special]
+    looks = {
+        source: dataclasses.replace(style_of(source), name=name)
+        for source, name in zip(common, display_names(common), strict=True)
+    }
+    return [special[source] if source in special else looks[source] for source in sources]
 
 
 @contextlib.contextmanager

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orexis.config import RunConfig, TaskSpec
+from orexis.storage.artefact import kind_of
 
 Row = Mapping[str, float]
 
 GROWTH = 5.0  # of theta's norm since the first row
+RUNAWAY = 5.0  # of a value, beyond what rewards can add up to
 SATURATED = 1.2  # arctan ends at 1.57, and its slope is 0.13 here
 ENTROPY_SHARE = 0.05  # of log A
 LARGE_GRADIENT = 1000.0
@@ -39,7 +41,7 @@ def find_signs(first: Row, row: Row, config: RunConfig, spec: TaskSpec) -> dict[
 
 def _diverging_agents(at: Situation) -> str | None:
     norm, before = at.row["theta_norm_p99"], at.first["theta_norm_p99"]
-    if not norm > GROWTH * before:
+    if not norm > GROWTH * before or at.config.meta.learn == "rl2":  # a memory fills while it is learned
         return None
     clip = at.config.meta.agent.gradient_clip
     advice = "--agent.gradient-clip 2" if clip is None else f"an --agent.gradient-clip below {clip:g}"
@@ -49,9 +51,19 @@ def _diverging_agents(at: Situation) -> str | None:
     )
 
 
+def _runaway_values(at: Situation) -> str | None:
+    value, discount = at.row["recorded_value_max"], at.config.meta.agent.discount
+    if not value * (1.0 - discount) > RUNAWAY * math.pi / 2:
+        return None
+    return (
+        f"agents' critics diverge: a value is {value:.3g}, and rewards of at most 1.57 add up to "
+        f"{math.pi / 2 / (1.0 - discount):.3g}; try --agent.gradient-clip 2, or a smaller --agent.learning-rate"
+    )
+
+
 def _saturated_rewards(at: Situation) -> str | None:
     magnitude, cost = at.row["intrinsic_magnitude"], at.config.meta.outer.reward_cost
-    if not magnitude > SATURATED:
+    if not magnitude > SATURATED or at.config.meta.learn != "reward":
         return None
     advice = "--outer.reward-cost 0.05" if cost == 0.0 else f"an --outer.reward-cost above {cost:g}"
     return f"rewards saturate: their mean magnitude is {magnitude:.3g} and arctan ends at 1.57; try {advice}"
@@ -88,7 +100,7 @@ def _no_gradient(at: Situation) -> str | None:
     if at.row["eta_gradient_norm"] != 0.0:
         return None
     return (
-        "the meta-gradient is zero, so the reward cannot learn: does the task ever pay? "
+        f"the meta-gradient is zero, so the {kind_of(at.config.meta.learn)} cannot learn: does the task ever pay? "
         "If so, try a larger --outer.entropy-cost.init-value or --agent.learning-rate"
     )
 
@@ -113,6 +125,7 @@ def _lost_value(at: Situation) -> str | None:
 
 SIGNS: dict[str, Callable[[Situation], str | None]] = {
     "diverging agents": _diverging_agents,
+    "runaway values": _runaway_values,
     "saturated rewards": _saturated_rewards,
     "stubborn policies": _stubborn_policies,
     "dropped lifetimes": _dropped_lifetimes,
@@ -121,6 +134,24 @@ SIGNS: dict[str, Callable[[Situation], str | None]] = {
     "large gradient": _large_gradient,
     "lost value": _lost_value,
 }
+
+
+def limits(first: Row, num_actions: int | None) -> dict[str, tuple[float, float]]:
+    """Returns below and above what a column gives rise to a sign, −inf and inf where it never does.
+
+    first: as in `Situation`; num_actions: None where it is not known, and then entropy has no limit.
+    """
+    least_entropy = ENTROPY_SHARE * math.log(num_actions) if num_actions else -math.inf
+    most_error = VALUE_GROWTH * max(first["lifetime_value_rmse"], SMALL_ERROR)
+    return {
+        "theta_norm_p99": (-math.inf, GROWTH * first["theta_norm_p99"]),
+        "intrinsic_magnitude": (-math.inf, SATURATED),
+        "policy_entropy": (least_entropy, math.inf),
+        "dropped_lifetimes": (-math.inf, 0.0),
+        "skipped_updates": (-math.inf, 0.0),
+        "eta_gradient_norm": (0.0, LARGE_GRADIENT),
+        "lifetime_value_rmse": (-math.inf, most_error),
+    }
 
 
 @dataclasses.dataclass

@@ -1,0 +1,93 @@
+"""The figures with their verdicts, from `results/fig*/claims.json`."""
+
+import dataclasses
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from orexis.reproduce.registry import FIGURES
+
+VERDICTS = ("holds", "does not", "undecided")
+"""What may become of a sentence of the paper, best first; anything else was not measured."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """What one figure has come to."""
+
+    name: str
+    folder: Path
+    claims: tuple[dict[str, Any], ...]
+
+    @property
+    def number(self) -> str:
+        return self.name.removeprefix("fig")
+
+    @property
+    def summary(self) -> str:
+        """What it shows, as `orexis reproduce --help` says."""
+        return FIGURES[self.name].summary if self.name in FIGURES else ""
+
+    @property
+    def picture(self) -> Path:
+        return self.folder / f"{self.name}.png"
+
+
+def figures(results: Path) -> list[Figure]:
+    """Returns every figure that was reproduced, by its number."""
+    read = [
+        Figure(file.parent.name, file.parent, tuple(json.loads(file.read_text(encoding="utf-8"))["claims"]))
+        for file in results.glob("fig*/claims.json")
+    ]
+    return sorted(read, key=lambda figure: int(figure.number))
+
+
+def verdict(claims: list[dict[str, Any]]) -> str:
+    """Returns what became of one sentence: its verdict, or how many of several training seeds agree on which."""
+    counts = Counter(claim["verdict"] if claim["verdict"] in VERDICTS else "not measured" for claim in claims)
+    if len(counts) == 1:
+        return next(iter(counts))
+    ordered = sorted(counts, key=[*VERDICTS, "not measured"].index)
+    return ", ".join(f"{name} in {counts[name]} of {len(claims)}" for name in ordered)
+
+
+def by_sentence(figure: Figure) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+    """Returns the claims of a figure by task, sentence and reading; several where several rewards were judged."""
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for claim in figure.claims:
+        found.setdefault((claim["task"], claim["sentence"], claim["reading"]), []).append(claim)
+    return found
+
+
+def table_of_claims(results: Path, link: str, read: bool = True) -> str:
+    """Returns the table of every sentence of the paper that was measured, as Markdown.
+
+    link: to the page of a figure, with a place for its name.
+    read: also say how each sentence was read.
+    """
+    lines = ["| figure | task | the paper says | verdict |", "|---|---|---|---|"]
+    for figure in figures(results):
+        where = f"[{figure.number}]({link.format(figure.name)})"
+        for (task, sentence, reading), claims in by_sentence(figure).items():
+            said = f"“{_cell(sentence)}”" + (f"<br>*measured as:* {_cell(reading)}" if read else "")
+            lines.append(f"| {where} | {task} | {said} | **{verdict(claims)}** |")
+    return "\n".join(lines)
+
+
+def table_of_figures(results: Path, link: str) -> str:
+    """Returns one line for each figure, how many of the paper's sentences hold, as Markdown."""
+    lines = ["| figure | what it shows | sentences of the paper |", "|---|---|---|"]
+    for figure in figures(results):
+        counts = Counter(verdict(claims) for claims in by_sentence(figure).values())
+        told = ", ".join(f"{count} {_plural(name, count)}" for name, count in counts.most_common())
+        lines.append(f"| [figure {figure.number}]({link.format(figure.name)}) | {figure.summary} | {told} |")
+    return "\n".join(lines)
+
+
+def _plural(name: str, count: int) -> str:
+    return {"holds": "hold", "does not": "do not"}.get(name, name) if count > 1 else name
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

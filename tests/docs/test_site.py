@@ -1,0 +1,175 @@
+"""The generated pages say what code and results say, and links are made right and checked."""
+
+import json
+from pathlib import Path
+
+import pytest
+from orexis_docs import api, check, claims, commands, settings
+from orexis_docs.links import relink
+from orexis_docs.pages import all_pages, right_page, write_pages
+from orexis_docs.places import DOCS, GENERATED, RESULTS, ROOT, shown
+
+import orexis
+from orexis.cli import COMMANDS
+from orexis.zoo.registry import shipped_names
+
+CONFIG = (ROOT / "src/orexis/config.py").read_text(encoding="utf-8")
+GLOSSARY = next(DOCS.rglob("glossary.md")).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[Path, str]:
+    return all_pages()
+
+
+def test_every_card_and_every_result_is_a_page(pages):
+    assert {GENERATED / "zoo" / f"{name}.md" for name in shipped_names()} <= set(pages)
+    reproduced = [folder.parent.name for folder in RESULTS.glob("fig*/claims.json")]
+    assert len(reproduced) >= 4
+    assert {GENERATED / "results" / f"{name}.md" for name in reproduced} <= set(pages)
+    assert len({page for page in shown().values()}) == len(shown())
+
+
+def test_every_sentence_of_every_figure_has_its_verdict_on_the_front_page():
+    front = right_page("index", (DOCS / "index.md").read_text(encoding="utf-8"))
+    told = [line for line in front.splitlines() if line.startswith("| [")]
+    for figure in claims.figures(RESULTS):
+        for (task, sentence, _), judged in claims.by_sentence(figure).items():
+            row = f"| {task} | “{sentence}” | **{claims.verdict(judged)}** |"
+            assert any(line.startswith(f"| [{figure.number}](") and line.endswith(row) for line in told), sentence
+
+
+def test_a_verdict_of_several_rewards_says_how_many():
+    one = {"verdict": "holds"}
+    assert claims.verdict([one, one]) == "holds"
+    assert claims.verdict([{"verdict": "undecided"}, one, one]) == "holds in 2 of 3, undecided in 1 of 3"
+
+
+def test_figures_are_counted_and_linked(tmp_path):
+    (tmp_path / "fig12").mkdir()
+    (tmp_path / "fig5").mkdir()
+    sentences = [("a | b", "holds"), ("c", "holds"), ("d", "does not")]
+    judged = [{"task": "t", "sentence": said, "reading": "r", "verdict": verdict} for said, verdict in sentences]
+    for name, some in (("fig12", judged), ("fig5", judged[2:])):
+        (tmp_path / name / "claims.json").write_text(json.dumps({"claims": some}))
+    table = claims.table_of_figures(tmp_path, "x/{}.md").splitlines()
+    assert table[2] == "| [figure 5](x/fig5.md) | what walks to A, B and C are paid in Random ABC | 1 does not |"
+    assert table[3] == "| [figure 12](x/fig12.md) |  | 2 hold, 1 does not |"
+    assert "| [12](x/fig12.md) | t | “a \\| b” | **holds** |" in claims.table_of_claims(tmp_path, "x/{}.md", read=False)
+
+
+def test_every_option_of_every_command_is_told(pages):
+    page = pages[GENERATED / "commands.md"]
+    for name, command in COMMANDS.items():
+        section = page.split(f"\n## orexis {name}\n")[1].split("\n## ")[0]
+        for option in commands.options_of(command):
+            assert f"| `{option.name}" in section, f"orexis {name}: nothing of {option.name}"
+    assert "| `--updates INT` | `20000` | Updates of the reward in total;" in page
+    assert "| `--outer.gradient-clip FLOAT` |  |" in page
+    assert "| `--resume` | `False` |" in page
+    assert "orexis evaluate [SOURCES ...] [OPTIONS]" in page
+
+
+def test_the_default_is_taken_from_the_end_of_the_help():
+    assert commands.split_help("Of a lifetime (or two). (default: 3)") == ("Of a lifetime (or two).", "3")
+    assert commands.split_help("Folder (default: None)") == ("Folder", "")
+    assert commands.split_help("A name. (required)") == ("A name.", "")
+
+
+def test_every_setting_is_told_with_the_papers_symbol(pages):
+    page = pages[GENERATED / "settings.md"]
+    for name in orexis.__all__:
+        if name.endswith("Config") or name in ("Schedule", "EntropyLevel", "TaskSpec"):
+            section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+            for field in getattr(orexis, name).__dataclass_fields__:
+                assert f"| `{field}` |" in section, f"{name}: nothing of {field}"
+    for row in (
+        "| `rollout_length` | T | `int` | `4` |",
+        "| `learning_rate` | α | `float` | `0.1` |",
+        "| `discount` | γ̄ | `float` | `0.9` |",
+        "| `discount` | γ | `float` | `0.99` |",
+        "| `window` | N | `int` | `5` |",
+        "| `lifetimes` | L | `int` | `64` |",
+        "| `reward_learning_rate` | α′ | `Schedule` |",
+        "| `history` |  | `'lstm' \\| 'none'` | `'lstm'` |",
+    ):
+        assert row in page
+
+
+def test_fields_are_read_with_their_comments():
+    source = '@x\nclass A:\n    """Says\n    so."""\n\n    b: int = _new(3)  # why\n    c: float\n'
+    source += '    # apart\n    d: str = _renamed("e", "f")\n'
+    (found,) = settings.read_classes(source)
+    assert (found.name, found.summary) == ("A", "Says so.")
+    assert [(field.name, field.default, field.comment) for field in found.fields] == [
+        ("b", "3", "why"),
+        ("c", "", ""),
+        ("d", "'f'", ""),
+    ]
+    assert settings.read_symbols(GLOSSARY)["AgentConfig", "discount"] == "γ̄"
+    assert [entry.name for entry in settings.read_classes(CONFIG)][-1] == "RunConfig"
+
+
+def test_every_public_name_has_its_docstring_on_the_page(pages):
+    page = pages[GENERATED / "api.md"]
+    for name in orexis.__all__:
+        assert name == "__version__" or f" orexis.{name}\n" in page or f" orexis.interop.{name}\n" in page, name
+
+
+def test_lines_that_explain_parameters_become_fields():
+    lines = ["Returns it.", "", "a: one", "    more.", "b, c: two", "Then: words.", "", "d: no parameter"]
+    assert api.as_fields(lines, {"a", "b", "c", "Then_no"}) == [
+        "Returns it.",
+        "",
+        ":param a: one",
+        "    more.",
+        ":param b, c: two",
+        "",
+        "Then: words.",
+        "",
+        "d: no parameter",
+    ]
+
+
+def test_links_are_made_right_where_a_page_is_shown(tmp_path):
+    source, page = tmp_path / "results/fig/README.md", tmp_path / "docs/generated/results/fig.md"
+    for file in (source, tmp_path / "results/own/README.md", tmp_path / "examples/a.py"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    pages = {source: page, tmp_path / "results/own/README.md": page.parent / "own.md"}
+    text = (
+        "![p](fig.png) [`code`](../own/README.md#part) [folder](../own) [file](../../examples/a.py) [out](https://x.y/z.md)\n"
+        "[here](#part) `[no](link.md)` [![p](fig.png)](../own)\n```sh\n[no](link.md)\n```\n"
+    )
+    assert relink(text, source, page, pages) == (
+        "![p](../../../results/fig/fig.png) [`code`](own.md#part) [folder](own.md) [file](../../../examples/a.py) "
+        "[out](https://x.y/z.md)\n"
+        "[here](#part) `[no](link.md)` [![p](../../../results/fig/fig.png)](own.md)\n```sh\n[no](link.md)\n```\n"
+    )
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#there"></a><img src="no.png"><a href="https://x.y"></a>')
+    (tmp_path / "b.html").write_text('<p id="there"></p><a href="a.html#not"></a><a href="/etc/passwd"></a>')
+    assert list(check.broken_links(tmp_path)) == [
+        "a.html: no.png is not there",
+        "b.html: a.html#not has no such place on its page",
+        "b.html: /etc/passwd is not there",
+    ]
+    assert check.main(str(tmp_path)) == 1
+    (tmp_path / "a.html").write_text('<a href="b.html#there"></a>')
+    (tmp_path / "b.html").write_text('<p id="there"></p>')
+    assert check.main(str(tmp_path)) == 0
+
+
+def test_pages_that_are_none_any_more_are_removed(monkeypatch, tmp_path):
+    import orexis_docs.pages
+
+    monkeypatch.setattr(orexis_docs.pages, "GENERATED", tmp_path)
+    monkeypatch.setattr(orexis_docs.pages, "all_pages", lambda: {tmp_path / "a" / "new.md": "text"})
+    (tmp_path / "old.md").touch()
+    write_pages()
+    assert [path.name for path in tmp_path.rglob("*.md")] == ["new.md"]
+    before = (tmp_path / "a" / "new.md").stat().st_mtime_ns
+    write_pages()
+    assert (tmp_path / "a" / "new.md").stat().st_mtime_ns == before
