@@ -10,7 +10,7 @@ import orexis.interop
 HEAD = """\
 # Docstrings
 
-What `import orexis` offers, as the docstrings say. Each name with an example: [reference](../reference.md). The fields
+What `import orexis` offers, as the docstrings say. Each name with an example: [reference](../reference/python.md). The fields
 of the settings: [settings](settings.md).
 """
 OTHERS = {

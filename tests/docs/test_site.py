@@ -1,6 +1,7 @@
 """The generated pages say what code and results say, and links are made right and checked."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from orexis_docs.places import DOCS, GENERATED, RESULTS, ROOT, shown
 
 import orexis
 from orexis.cli import COMMANDS
+from orexis.storage import manifest
+from orexis.training import folder, learners
 from orexis.zoo.registry import shipped_names
 
 CONFIG = (ROOT / "src/orexis/config.py").read_text(encoding="utf-8")
@@ -129,6 +132,17 @@ def test_lines_that_explain_parameters_become_fields():
         "",
         "d: no parameter",
     ]
+
+
+def test_the_page_of_files_names_every_file_of_a_run_and_every_field_of_a_reward():
+    page = (DOCS / "reference" / "files.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"[\w.]+", " ".join(re.findall(r"`([^`]+)`", page))))
+    files = {folder.CONFIG, folder.METRICS, folder.LOG, folder.REWARD, folder.BEST, folder.LEARNER, folder.CHECKPOINTS}
+    assert files | {"env.json", manifest.STATE, manifest.MANIFEST, learners.ARRAYS, learners.RECORD} <= told
+    for record in (ROOT / "src/orexis/zoo").glob("*/reward.json"):
+        assert set(json.loads(record.read_text(encoding="utf-8"))) <= told
+    claim = json.loads((RESULTS / "fig5" / "claims.json").read_text(encoding="utf-8"))["claims"][0]
+    assert set(claim) | set(claim["comparisons"][0]) <= told
 
 
 def test_links_are_made_right_where_a_page_is_shown(tmp_path):
