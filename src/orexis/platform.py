@@ -34,6 +34,10 @@ _GREETING_S = 5.0  # for one who has connected to say who it is
 _AGAIN_S = 0.2  # between two attempts to reach the first process
 
 
+_FOUND: dict[str, str | None] = {}
+"""The environment variables that `prepare_jax` has changed, as they were before; None: not set."""
+
+
 def cache_folder() -> Path:
     """Returns the user's private folder for what can be computed again; it may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orexis"
@@ -55,6 +59,7 @@ def prepare_jax(num_devices: int | None = None) -> None:
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     num_devices = num_devices or cores
+    _FOUND.update({name: os.environ.get(name) for name in ("XLA_FLAGS", "NPROC")})
     flags = os.environ.get("XLA_FLAGS", "")
     ours = XLA_FLAGS | {"--xla_force_host_platform_device_count": str(num_devices)}
     added = known_flags([f"{name}={value}" for name, value in ours.items() if name not in flags], cache_folder())
@@ -69,6 +74,13 @@ def prepare_jax(num_devices: int | None = None) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     except OSError:
         return  # a home that cannot be written to costs a recompilation, nothing else
+
+
+def child_environment() -> dict[str, str]:
+    """Returns the environment as `prepare_jax` found it: a process that we start sets JAX up for itself, with as many
+    devices as it was asked for."""
+    found = {name: value for name, value in os.environ.items() if name not in _FOUND}
+    return found | {name: value for name, value in _FOUND.items() if value is not None}
 
 
 def freeze_gc() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from orexis.figures.curves import MOST_POINTS, binned, episode_ticks
 from orexis.figures.evaluation import Panel, evaluation_figure
-from orexis.figures.palette import STYLES, style_of
+from orexis.figures.palette import STYLES, SourceStyle, style_of
 from orexis.statistics import bootstrap_interval
-from tests.figures.conftest import make_table
+from tests.figures.conftest import assert_nothing_is_cut, make_table
 
 SOURCES = ["runs/x/reward", *STYLES]
 
@@ -83,3 +83,25 @@ def test_there_are_never_too_many_points_and_ticks_are_episodes(num_episodes: in
 def test_no_panels_are_refused():
     with pytest.raises(ValueError, match="no panels"):
         evaluation_figure([])
+
+
+def test_intervals_stand_under_the_curves_with_what_each_seed_came_to():
+    tables = (make_table("count", seed=1), make_table("arm", seed=2))
+    styles = {"arm": SourceStyle("an arm", "#123456", (0.0, (1.0, 1.0)))}
+    panel = Panel("task", tables, 1.0, styles=styles, seeds={"arm": [0.1, 0.3], "count": [0.2]})
+    figure = evaluation_figure([panel, panel], intervals=True)
+    assert len(figure.axes) == 4
+    curves, strip = figure.axes[:2]
+    assert [line.get_color() for line in curves.get_lines()[:2]] == [style_of("count").color, "#123456"]
+    lines = strip.get_lines()
+    for table, bar, dot in zip(tables, (lines[0], lines[2]), (lines[1], lines[3]), strict=True):
+        returns = table.extrinsic.mean(axis=1)
+        np.testing.assert_allclose(bar.get_xdata(), bootstrap_interval(returns))
+        assert dot.get_xdata() == pytest.approx([returns.mean()])
+    assert list(lines[4].get_xdata()) == [0.1, 0.3]  # of one seed alone there is no ring
+    assert len(lines) == 5
+    assert [text.get_text() for text in strip.texts] == ["count bonus", "an arm"]
+    figure.canvas.draw()
+    assert_nothing_is_cut(figure)
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))

@@ -15,7 +15,7 @@ from orexis.errors import OK, PREEMPTED, USAGE, UsageError
 from orexis.training import setup
 from orexis.training.columns import HEADINGS, read_metrics
 from orexis.training.train import train
-from tests.training.test_train import interfere
+from tests.training.test_train import interfere, train_and_crash
 from tests.training.tiny import TINY, remembered_engine, with_updates
 
 needs_tensorboard = pytest.mark.skipif(
@@ -88,13 +88,7 @@ def test_events_are_the_rows_of_the_file(straight):
 
 @pytest.mark.parametrize("at_update", [2, 5, 10, 12])
 def test_after_a_crash_and_a_resume_the_events_are_those_of_a_run_without(tmp_path, straight, at_update: int):
-    def crash():
-        raise KeyError("the process ends here")
-
-    with pytest.MonkeyPatch.context() as patch:
-        interfere(patch, at_update, crash)
-        with pytest.raises(KeyError):
-            train(tmp_path, TINY, resume=False, log="tensorboard")
+    train_and_crash(tmp_path, at_update, log="tensorboard")
     (path,) = (tmp_path / "tensorboard").iterdir()
     path.write_bytes(path.read_bytes() + b"torn")
     assert train(tmp_path, TINY, resume=True, log="tensorboard") == OK

@@ -79,6 +79,18 @@ def interfere(monkeypatch, at_update: int, act):
     return updates
 
 
+def train_and_crash(run_dir: Path, at_update: int, **options) -> None:
+    """Trains the tiny run until the process ends, without a word, before update `at_update`."""
+
+    def crash():
+        raise KeyError("the process ends here")
+
+    with pytest.MonkeyPatch.context() as patch:
+        interfere(patch, at_update, crash)
+        with pytest.raises(KeyError):
+            train(run_dir, TINY, resume=False, **options)
+
+
 def assert_same_run(run_dir: Path, straight: Path) -> None:
     assert digest_of(run_dir, 12) == digest_of(straight, 12)
     assert rows_of(run_dir) == rows_of(straight)
@@ -177,13 +189,7 @@ def test_a_signal_during_the_last_update_ends_the_run_as_if_there_had_been_none(
 
 @pytest.mark.parametrize("at_update", [2, 5, 10, 12])
 def test_a_crash_and_going_on_changes_no_bit_and_writes_no_row_twice(tmp_path, straight, at_update: int):
-    def crash():
-        raise KeyError("the process ends here")
-
-    with pytest.MonkeyPatch.context() as patch:
-        interfere(patch, at_update, crash)
-        with pytest.raises(KeyError):
-            train(tmp_path, TINY, resume=False)
+    train_and_crash(tmp_path, at_update)
     assert checkpoint.steps(tmp_path / "checkpoints") == [step for step in (4, 8) if step < at_update]
     with (tmp_path / "metrics.csv").open("a") as file:
         file.write("9,1234,torn")

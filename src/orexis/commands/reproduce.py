@@ -40,12 +40,19 @@ class Reproduce:
     """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named. fig5 judges several."""
     train: bool = True
     """Train rewards that are missing; without, their lines are missing too."""
+    runs: Path | None = None
+    """Folder of the trainings, which are kept, gone on with and used again; default OUT/FIGURE/runs."""
+    seeds: tuple[int, ...] = (0,)
+    """Of fig7: training seeds of each arm."""
     cache: Path | None = None
     """Folder of tables to reuse and to add to; default in your cache folder."""
 
     def run(self) -> int:
         require_folder_place(self.out, "--out")
         require_folder_place(self.cache, "--cache")
+        require_folder_place(self.runs, "--runs")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
+            raise UsageError("--seeds takes different numbers from 0 on, at least one")
         figures = figures_of(self.figure)
         panels = [task for task in PAPER_TASKS if any(task in figure.tasks for figure in figures)]
         chosen = tuple(panels) if self.tasks is None else self.tasks
@@ -62,7 +69,8 @@ class Reproduce:
 
         prepare_jax()
         for figure in figures:
-            tasks = tuple(task for task in chosen if task in figure.tasks)
+            own = figure.panels(self.budget) if self.tasks is None else figure.tasks
+            tasks = tuple(task for task in chosen if task in own)
             most = None if figure.several else 1
             named = {task: sources[:most] for task, sources in rewards.items() if task in tasks}
             code = figure.run(self._request(figure.name, tasks, named)) if tasks else OK
@@ -79,10 +87,14 @@ class Reproduce:
         named = [f"{task}={source}" for task, sources in rewards.items() for source in sources]
         line += ["--rewards", *named] if named else []
         line += [] if self.train else ["--no-train"]
+        line += ["--runs", str(self.runs)] if self.runs else []
+        line += ["--seeds", *map(str, self.seeds)] if self.seeds != (0,) else []
         cache = self.cache or default_folder()
         first = {task: sources[0] for task, sources in rewards.items()}
         others = {task: sources[1:] for task, sources in rewards.items()}
-        return Request(self.budget, self.out, tasks, first, self.train, cache, tuple(line), others)
+        return Request(
+            self.budget, self.out, tasks, first, self.train, cache, tuple(line), others, self.runs, self.seeds
+        )
 
 
 def _split_rewards(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:

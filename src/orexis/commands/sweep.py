@@ -91,7 +91,7 @@ class Sweep:
     def _sweep_recipe(self, plan: "Plan", line: list[str]) -> Path:
         """Writes the table of the variants of a recipe, each trained; returns the page."""
         from orexis.evaluation.evaluate import evaluate_source, settle
-        from orexis.evaluation.sweep_recipe import RecipePlan, sweep_recipe, write_recipe_sweep
+        from orexis.tools.sweep_recipe import RecipePlan, sweep_recipe, write_recipe_sweep
 
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or self.updates < 1:
             raise UsageError("--seeds takes different numbers, at least one, and --updates at least 1")

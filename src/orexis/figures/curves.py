@@ -13,7 +13,7 @@ from matplotlib.textpath import TextPath
 
 from orexis.colors import BLACK, BROWN, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from orexis.evaluation.table import SourceTable
-from orexis.figures.palette import LEARNED, SourceStyle, display_names, paper_style, style_of
+from orexis.figures.palette import LEARNED, SourceStyle, looks_of, paper_style
 from orexis.statistics import bootstrap_interval
 
 COLUMN_WIDTH = 3.5  # inches
@@ -54,17 +54,20 @@ class EndLabel:
     color: str
 
 
-def draw_curves(axes: Axes, tables: Sequence[SourceTable], optimum: float | None) -> list[EndLabel]:
+def draw_curves(
+    axes: Axes, tables: Sequence[SourceTable], optimum: float | None, styles: Mapping[str, SourceStyle] = {}
+) -> list[EndLabel]:
     """Draws a line and a band for each table and the dashed optimum; returns the labels, still to be written.
 
-    A point is the mean of so many consecutive episodes that there are at most `MOST_POINTS`, at their middle.
+    styles: of sources that have no look of their own. A point is the mean of so many consecutive episodes that there
+    are at most `MOST_POINTS`, at their middle.
     """
     ends = []
     num_episodes = max(table.extrinsic.shape[1] for table in tables)
-    for table, name in zip(tables, display_names([table.source for table in tables]), strict=True):
-        style = style_of(table.source)
-        draw_band(axes, *binned(table.extrinsic), style, name)
-        ends.append(EndLabel(float(table.extrinsic[:, -max(10, num_episodes // 20) :].mean()), name, style.color))
+    for table, style in zip(tables, looks_of([table.source for table in tables], styles), strict=True):
+        draw_band(axes, *binned(table.extrinsic), style, style.name)
+        last = table.extrinsic[:, -max(10, num_episodes // 20) :]
+        ends.append(EndLabel(float(last.mean()), style.name, style.color))
     if optimum is not None:
         axes.axhline(optimum, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="optimum")
         ends.append(EndLabel(optimum, f"optimum {optimum:.3f}", "#6A6A6A"))
@@ -191,17 +194,22 @@ def label_ends(axes: Axes, labels: Sequence[EndLabel], axes_points: float) -> No
     gap = 1.25 * LABEL_POINTS / axes_points * (high - low)
     heights = spread([label.height for label in labels], gap)
     for label, height in zip(labels, heights, strict=True):
-        axes.annotate(
-            label.text,
-            (1.0, height),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            color=label.color,
-            fontsize=LABEL_POINTS,
-            annotation_clip=False,
-        )
+        label_right(axes, height, label.text, label.color)
+
+
+def label_right(axes: Axes, height: float, text: str, color: str) -> None:
+    """Writes `text` beside the right edge, at `height` in data."""
+    axes.annotate(
+        text,
+        (1.0, height),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        color=color,
+        fontsize=LABEL_POINTS,
+        annotation_clip=False,
+    )
 
 
 def _running_mean(values: np.ndarray, width: int) -> np.ndarray:

@@ -5,7 +5,7 @@ Both come from the registries of rewards and agents; the colours are those of `o
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -93,6 +93,16 @@ def display_names(sources: Sequence[str]) -> list[str]:
     if len(learned) > 1:
         names |= {source: f"{LEARNED.name} ({_folder(source)})" for source in learned}
     return [names[source] for source in sources]
+
+
+def looks_of(sources: Sequence[str], special: Mapping[str, SourceStyle] = {}) -> list[SourceStyle]:
+    """Returns how each source looks in one figure, with what to call it; `special` ones look as they say."""
+    common = [source for source in sources if source not in special]
+    looks = {
+        source: dataclasses.replace(style_of(source), name=name)
+        for source, name in zip(common, display_names(common), strict=True)
+    }
+    return [special[source] if source in special else looks[source] for source in sources]
 
 
 @contextlib.contextmanager

@@ -81,6 +81,14 @@ class Request:
     command: tuple[str, ...]
     others: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """By task: further rewards, of other training seeds say, for the figures that judge several."""
+    runs: Path | None = None  # where trainings are kept; None: in the figure's own folder
+    seeds: tuple[int, ...] = (SEED,)  # of the trainings that a figure compares
+    policies: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    """By task: policies that are there already."""
+
+    def runs_of(self, figure: str) -> Path:
+        """Returns the folder of the trainings that the figure called `figure` needs."""
+        return self.runs or self.out / figure / "runs"
 
 
 def find_reward(request: Request, task: str, folder: Path) -> str | None:
@@ -91,7 +99,7 @@ def find_reward(request: Request, task: str, folder: Path) -> str | None:
         return task
     if not request.train:
         return None
-    run_dir = folder / "runs" / task
+    run_dir = request.runs_of(folder.name) / task
     meta = preset(task)
     if request.budget == "smoke":
         meta = dataclasses.replace(meta, lifetimes=SMOKE_LIFETIMES)
@@ -121,9 +129,14 @@ class Evaluated:
     """What the sources of a figure did on one task."""
 
     setting: Setting
-    artefact: Artefact | None  # of the learned reward, if there was one
+    artefacts: dict[str, Artefact]  # of what was learned, by what the figure calls it
     tables: dict[str, SourceTable]  # by source; the learned reward is called `LEARNED`, whatever was typed
     traces: dict[str, Trace]  # likewise; empty unless the plan asked for them
+
+    @property
+    def artefact(self) -> Artefact | None:
+        """Of the learned reward, if there was one."""
+        return self.artefacts.get(LEARNED)
 
 
 def evaluate_sources(
@@ -138,17 +151,22 @@ def evaluate_sources(
 
     plan: how many lifetimes, which, and what to keep of them. options: of the task's own.
     """
-    names = [*([reward] if reward else []), *baselines]
-    setting = settle(names, task, episodes=BUDGETS[request.budget][task].episodes, options=options)
-    with progress_bars(task, plan.num_lifetimes) as on_progress:
+    named = {**({LEARNED: reward} if reward else {}), **{name: name for name in baselines}}
+    setting = settle(list(named.values()), task, episodes=BUDGETS[request.budget][task].episodes, options=options)
+    return evaluate_named(request, named, setting, plan)
+
+
+def evaluate_named(request: Request, named: Mapping[str, str], setting: Setting, plan: Plan) -> Evaluated:
+    """Returns what the sources did in `setting`. named: by what the figure calls each, what one types for it."""
+    with progress_bars(setting.task_name, plan.num_lifetimes) as on_progress:
         plan = dataclasses.replace(plan, cache=request.cache, on_progress=on_progress)
-        tables, traces = evaluate_all(names, setting, plan)
-    called = {name: LEARNED if name == reward else name for name in names}
+        tables, traces = evaluate_all(list(dict.fromkeys(named.values())), setting, plan)
+    typed = {table.source: table for table in tables}
     return Evaluated(
         setting,
-        setting.artefacts[reward] if reward else None,
-        {called[table.source]: dataclasses.replace(table, source=called[table.source]) for table in tables},
-        {called[name]: trace for name, trace in traces.items()},
+        {called: setting.artefacts[name] for called, name in named.items() if name in setting.artefacts},
+        {called: dataclasses.replace(typed[name], source=called) for called, name in named.items()},
+        {called: traces[name] for called, name in named.items() if name in traces},
     )
 
 
@@ -225,7 +243,11 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
             f"## {TITLES[task]}",
             "",
             f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes{_cut(facts)}, {facts['seconds']:.0f} s; "
-            + (f"learned reward: {facts['reward']}." if facts["reward"] else "no learned reward."),
+            + (
+                f"{facts.get('what', 'learned reward')}: {facts['reward']}."
+                if facts["reward"]
+                else "no learned reward."
+            ),
             "",
             *results.tables[task],
             "",

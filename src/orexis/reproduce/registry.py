@@ -25,6 +25,11 @@ class PaperFigure:
     run: Callable[["Request"], int]  # writes everything into `Request.out`/NAME, returns the exit code
     tasks: tuple[str, ...] = PAPER_TASKS  # those it has panels for
     several: bool = False  # judges several learned rewards of a task, such as those of other training seeds
+    smoke: tuple[str, ...] = PAPER_TASKS  # the tasks of a smoke run that names none: each training compiles anew
+
+    def panels(self, budget: str) -> tuple[str, ...]:
+        """Returns the tasks that it is drawn for where nobody names them."""
+        return tuple(task for task in self.tasks if budget != "smoke" or task in self.smoke)
 
 
 def _fig3(request: "Request") -> int:
@@ -51,11 +56,18 @@ def _fig6(request: "Request") -> int:
     return reproduce(request)
 
 
+def _fig7(request: "Request") -> int:
+    from orexis.reproduce.studies.fig7 import reproduce
+
+    return reproduce(request)
+
+
 _ENTRIES = (
     PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),
     PaperFigure("fig4", "where agents go before and after they find the goal", _fig4, ("empty-rooms",)),
     PaperFigure("fig5", "what walks to A, B and C are paid in Random ABC", _fig5, ("random-abc",), several=True),
     PaperFigure("fig6", "returns and entropy around the swaps", _fig6, ("nonstationary-abc",)),
+    PaperFigure("fig7", "rewards without history or lifetime objective", _fig7, smoke=("random-abc",)),
 )
 
 FIGURES: dict[str, PaperFigure] = {entry.name: entry for entry in _ENTRIES}

@@ -1,15 +1,12 @@
 """`orexis sweep recipe` and `sweep view`: what each ingredient of a tuned recipe buys, and what each view does.
 
-Each variant is trained anew for several seeds, in a process of its own and by the command that its row tells. Then
-fresh agents live by it on the same unused lifetimes as all others. Runs are kept: a sweep that was interrupted goes on,
-a finished run is not trained again.
+Each variant is trained anew for several seeds (an arm each, see `tools.arms`). Then fresh agents live by it on the same
+unused lifetimes as all others.
 """
 
 import csv
 import dataclasses
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -17,10 +14,11 @@ from typing import get_args, get_type_hints
 import numpy as np
 
 from orexis.config import HistoryNetConfig, MetaConfig
-from orexis.errors import BAD_DATA, OK, BadDataError, MachineError
+from orexis.errors import BadDataError
 from orexis.evaluation.table import SourceTable
 from orexis.presets import PAPER, preset
 from orexis.statistics import bootstrap_interval
+from orexis.tools.arms import Arm, train_arm
 
 FULL = "the whole recipe"
 PAPERS = "the paper's recipe instead"
@@ -111,14 +109,10 @@ class RecipePlan:
     devices: int | None = None
     what: str = "recipe"  # of VARIANTS
 
-    def command(self, variant: Variant, seed: int) -> list[str]:
-        """Returns the command line that trains a variant, but for its run folder."""
-        episodes = ["--episodes", str(self.episodes)] if self.episodes else []
-        return [
-            *("orexis", "train", self.task, "--updates", str(self.updates), "--seed", str(seed)),
-            *episodes,
-            *variant.options,
-        ]
+    def arm(self, variant: Variant, seed: int) -> Arm:
+        """Returns the training of a variant."""
+        episodes = ("--episodes", str(self.episodes)) if self.episodes else ()
+        return Arm(variant.name, self.task, self.updates, seed, (*episodes, *variant.options))
 
     def place(self, number: int, seed: int) -> Path:
         """Returns the run folder of variant `number`."""
@@ -127,19 +121,8 @@ class RecipePlan:
 
 
 def train_variant(plan: RecipePlan, number: int, variant: Variant, seed: int) -> Path:
-    """Returns the run folder of a variant, trained to the end. Raises BadDataError if it was given up, else
-    MachineError."""
-    place = plan.place(number, seed)
-    extra = ["--run-dir", str(place), "--resume", "--validate-every", "0", "--checkpoint-every", str(plan.updates)]
-    extra += ["--devices", str(plan.devices)] if plan.devices else []
-    command = [sys.executable, "-m", "orexis", *plan.command(variant, seed)[1:], *extra]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode == OK:
-        return place
-    said = (result.stderr or result.stdout).strip().splitlines()
-    sentence = f"{shlex.join(plan.command(variant, seed))} failed: {said[-1] if said else 'no message'}"
-    # A run that was stopped because nothing in it was finite any more is a result; all else is a mistake.
-    raise (BadDataError if result.returncode == BAD_DATA else MachineError)(sentence)
+    """Returns the run folder of a variant, trained to the end, see `train_arm`."""
+    return train_arm(plan.arm(variant, seed), plan.place(number, seed), plan.devices)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,9 @@ import pytest
 from orexis.cli import _parse
 from orexis.config_json import differences
 from orexis.errors import BadDataError, MachineError
-from orexis.evaluation.sweep_recipe import (
+from orexis.evaluation.table import SourceTable
+from orexis.presets import PAPER_TASKS, preset
+from orexis.tools.sweep_recipe import (
     FULL,
     RecipePlan,
     list_variants,
@@ -18,8 +20,6 @@ from orexis.evaluation.sweep_recipe import (
     train_variant,
     write_recipe_sweep,
 )
-from orexis.evaluation.table import SourceTable
-from orexis.presets import PAPER_TASKS, preset
 
 
 def changes(task: str, options: tuple[str, ...]) -> list[str]:
