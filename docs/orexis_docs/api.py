@@ -10,8 +10,8 @@ import orexis.interop
 HEAD = """\
 # Docstrings
 
-What `import orexis` offers, as the docstrings say. Each name with an example: [reference](../reference/python.md). The fields
-of the settings: [settings](settings.md).
+What `import orexis` offers, as the docstrings say. Each name with an example: [reference](../reference/python.md). The
+fields of the settings: [settings](settings.md).
 """
 OTHERS = {
     "Learned rewards in other agents": [f"orexis.interop.{name}" for name in orexis.interop.__all__]
