@@ -32,7 +32,8 @@ def opening(config: RunConfig, spec: TaskSpec, done: int, num_devices: int, run_
         f"from {math.log(spec.num_actions):.3g} down to 0, where they are stuck. A validation is the return of fresh "
         "agents under the reward as it is then",
         f"every number goes to {run_dir / METRICS}, explained in docs/reference/metrics.md; "
-        f"`{_command('plot', run_dir)}` draws them at any time. Ctrl-C saves and stops. Now compiling, which takes a minute or so, less the next time",
+        f"`{_command('plot', run_dir)}` draws them at any time. Ctrl-C saves and stops. Now compiling, which "
+        "takes a minute or so, less the next time",
     ]
 
 
