@@ -10,7 +10,7 @@ VENV ?= .venv-$(VERSION)
 endif
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCKED := --extra dev --extra docs
+LOCKED := --extra dev --extra docs --extra tensorboard --extra notebooks
 
 .PHONY: demo test test-slow smoke lint docs lock clean
 

@@ -64,11 +64,17 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("train bandit --episodes 0", "episodes must be positive, not 0"),
     ("train bandit --validate-every -5", "validate_every must be positive, not -5"),
     ("train bandit --validation-lifetimes 0", "validation_lifetimes must be positive, not 0"),
-    ("train bandit --begin-with nowhere", "--begin-with nowhere is neither the folder of a run, a learner or a reward"),
-    ("train bandit --begin-with a_file", "--begin-with a_file is neither the folder of a run, a learner or a reward"),
+    (
+        "train bandit --begin-with nowhere",
+        "--begin-with nowhere is neither the folder of a run, a learner, a reward or a policy",
+    ),
+    (
+        "train bandit --begin-with a_file",
+        "--begin-with a_file is neither the folder of a run, a learner, a reward or a policy",
+    ),
     ("evaluate", "name at least one source"),
     ("evaluate nothing-of-the-kind", "unknown source 'nothing-of-the-kind': neither a folder nor one of extrinsic-ep"),
-    ("evaluate a_file", "a_file is a file; name a run folder or a reward folder"),
+    ("evaluate a_file", "a_file is a file; name a run folder, a reward folder or a policy folder"),
     ("evaluate random random --task bandit", "a source is named twice"),
     ("evaluate random --task dance", "unknown task 'dance'"),
     ("evaluate random --task bandit --lifetimes 0", "--lifetimes must be between 1 and"),
@@ -83,7 +89,7 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("demo --out a_file", "--out a_file is a file; name a folder"),
     ("tasks --dance", "--dance"),
     ("doctor", "required"),
-    ("doctor nowhere", "nowhere is neither a run folder nor a reward folder"),
+    ("doctor nowhere", "nowhere is neither a run folder nor a reward or policy folder"),
     ("runs nowhere", "nowhere is no folder; name one that holds runs, or a run"),
     ("runs a_file", "a_file is no folder"),
     ("runs", "runs is no folder"),
@@ -97,7 +103,7 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("zoo show nothing-of-the-kind", "unknown source 'nothing-of-the-kind'"),
     ("zoo export random-abc", "say where to: orexis zoo export NAME FOLDER"),
     ("zoo export random-abc used", "used exists already; name a new folder"),
-    ("doctor a_file", "a_file is neither a run folder nor a reward folder"),
+    ("doctor a_file", "a_file is neither a run folder nor a reward or policy folder"),
 ]
 
 BAD_DATA_WITHOUT_JAX: list[tuple[str, str]] = [

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from orexis.agents.registry import AGENTS
+from orexis.agents.registry import AGENTS, POLICIES
 from orexis.evaluation.sources import SOURCES, Setting
 from orexis.presets import PAPER_TASKS, RECIPES, preset
 from orexis.rewards.registry import LEARNED, REWARDS
@@ -29,6 +29,11 @@ def test_the_table_of_sources_is_that_of_the_registries():
         agent = AGENTS[pair.agent] if pair.agent else learner
         expected.append([f"`{name}`", agent.summary, REWARDS[pair.reward].summary if agent.learns else ""])
     assert rows == expected
+
+
+def test_the_table_of_policies_is_that_of_the_registry():
+    _, *rows = read_table("evaluation.md", "policy")
+    assert rows == [[f"`{name}`", entry.summary] for name, entry in POLICIES.items()]
 
 
 def agents_cell(task: str, recipe: str) -> str:

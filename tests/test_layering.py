@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "orexis"
 
 LINES = (
-    ("types", "config", "config_json", "presets", "errors", "colors"),
+    ("types", "config_json", "config", "presets", "errors", "colors"),
     ("returns", "losses", "optimizers", "statistics"),
     ("networks",),
     ("tasks",),

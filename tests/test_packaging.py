@@ -100,6 +100,14 @@ def test_nothing_is_locked_that_nobody_asks_for():
         assert {canonicalize_name(by) for by in others} <= names
 
 
+def test_every_extra_is_locked_or_said_not_to_be():
+    security = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    not_covered = security[security.index("Not covered:") :]
+    extras = set(PROJECT["project"]["optional-dependencies"])
+    assert set(EXTRAS) <= extras
+    assert extras - set(EXTRAS) == {name for name in extras if f"`{name}`" in not_covered}
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [

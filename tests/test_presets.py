@@ -1,7 +1,7 @@
 import pytest
 
 from orexis.config import OuterConfig
-from orexis.presets import ANY_TASK, PAPER_TASKS, TUNED, check_task_name, preset
+from orexis.presets import ANY_TASK, PAPER_TASKS, POLICIES, TUNED, check_task_name, preset
 from orexis.tasks.registry import TASKS, make_task
 
 PAPER = {  # appendix B.1: time limit, episodes, T, entropy, optimiser, learning rate
@@ -28,6 +28,22 @@ def test_the_papers_recipe_has_the_settings_of_its_table_and_none_of_ours(name: 
     ours = ("privileged_value", "reward_cost", "gradient_clip", "entropy_level", "normalize", "all_actions")
     assert all(getattr(outer, field) == getattr(plain, field) for field in ours)
     assert (agent.gradient_clip, outer.gae_lambda, meta.reward.view) == (None, 1.0, "planes")
+
+
+@pytest.mark.parametrize("learn", POLICIES)
+def test_policies_have_a_recipe_for_every_task_fair_to_the_rewards(learn: str):
+    for name in (*TUNED, "mine:Task"):
+        reward, policy = preset(name), preset(name, learn=learn)
+        assert (policy.learn, policy.agent, policy.lifetimes) == (learn, reward.agent, reward.lifetimes)
+        assert policy.outer.privileged_value == reward.outer.privileged_value  # the same critic for both
+        assert (policy.outer.discount, policy.outer.reward_cost) == (reward.outer.discount, 0.0)
+        assert policy.reward.view == ("planes" if learn == "rl2" else reward.reward.view)
+        sizes = ("num_filters", "num_hidden", "num_units")
+        assert all(getattr(policy.reward, size) == getattr(reward.reward, size) for size in sizes)
+    with pytest.raises(ValueError, match=f"the paper tells no settings of {learn}"):
+        preset("random-abc", "paper", learn)
+    with pytest.raises(ValueError, match="what can be learned is reward, rl2, maml, not 'ppo'"):
+        preset("random-abc", learn="ppo")
 
 
 def test_the_paper_has_no_recipe_for_other_tasks_and_there_are_two_recipes():

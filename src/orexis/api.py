@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from orexis.agents.registry import LEARNERS
-from orexis.config import MetaConfig, RunConfig
+from orexis.config import Learn, MetaConfig, RunConfig
 from orexis.errors import UsageError, check_numbers
 from orexis.evaluation.sources import check_source_name
 from orexis.presets import EVALUATION_LIFETIMES, VALIDATE_EVERY, check_task_name, preset, training_episodes
-from orexis.training.folder import BEST, CHECKPOINTS, REWARD, check_beginning
+from orexis.training.folder import BEST, CHECKPOINTS, POLICY, REWARD, check_beginning
 from orexis.training.logs.tensorboard import Log, require_log
 from orexis.training.signals import Callbacks
 
@@ -40,8 +40,13 @@ class TrainedRun:
         return self.run_dir / REWARD
 
     @property
+    def policy(self) -> Path:
+        """The same of a run that learned a policy: for `evaluate`."""
+        return self.run_dir / POLICY
+
+    @property
     def best(self) -> Path | None:
-        """The folder of the reward that validated best; None where there was no validation."""
+        """The folder of the reward or policy that validated best; None where there was no validation."""
         return self.run_dir / BEST if (self.run_dir / BEST).is_dir() else None
 
 
@@ -52,6 +57,7 @@ def train(
     run_dir: str | Path | None = None,
     *,
     recipe: Recipe = "tuned",
+    learn: Learn = "reward",
     meta: MetaConfig | None = None,
     resume: bool = False,
     devices: int | None = None,
@@ -62,12 +68,13 @@ def train(
     verbose: bool = True,
     **settings: Any,
 ) -> TrainedRun:
-    """Returns the run that meta-learned an intrinsic reward on `task`, as `orexis train` does.
+    """Returns the run that meta-learned an intrinsic reward, or a policy, on `task`, as `orexis train` does.
 
     task: a name from `orexis tasks`, or `module:Class` for your own.
-    updates: of the reward in total; a resumed run goes on to here.
-    run_dir: the run folder; by default runs/TASK-seedS.
-    recipe, meta: the settings of agent, reward network and meta-learner: those of `preset(task, recipe)`, or `meta`.
+    updates: of what is learned in total; a resumed run goes on to here.
+    run_dir: the run folder; by default runs/TASK-seedS, of a policy runs/TASK-LEARN-seedS.
+    recipe, learn, meta: the settings of agent, reward network and meta-learner, and what is learned: those of
+        `preset(task, recipe, learn)`, or `meta`.
     resume: go on with the run in the folder, which must have been trained with the same settings.
     devices: CPU devices to use, one a core by default; without effect once JAX has made its devices.
     log: "tensorboard" also writes the rows as events into `tensorboard/` of the run folder, see docs/reference/logs.md.
@@ -80,13 +87,13 @@ def train(
     Ctrl-C saves the run and then raises KeyboardInterrupt. Raises ValueError for a bad setting and
     `orexis.errors.CommandError` for what the command would refuse or fail at.
     """
-    config = make_config(task, recipe, meta, updates=updates, seed=seed, **settings)
+    config = make_config(task, recipe, meta, learn, updates=updates, seed=seed, **settings)
     if devices is not None and devices < 1:
         raise ValueError(f"devices must be at least 1, not {devices}")
     if config.begin_with is not None and not resume:
         check_beginning(config.begin_with)
     require_log(log)
-    folder = default_run_dir(task, seed) if run_dir is None else Path(run_dir)
+    folder = default_run_dir(task, seed, config.meta.learn) if run_dir is None else Path(run_dir)
     from orexis.training.train import train_here
 
     callbacks = Callbacks(on_row=on_row, on_checkpoint=on_checkpoint, should_stop=should_stop)
@@ -97,20 +104,23 @@ def train(
     return TrainedRun(folder, done, finished=done >= updates)
 
 
-def make_config(task: str, recipe: str = "tuned", meta: MetaConfig | None = None, **settings: Any) -> RunConfig:
+def make_config(
+    task: str, recipe: str = "tuned", meta: MetaConfig | None = None, learn: Learn = "reward", **settings: Any
+) -> RunConfig:
     """Returns the config of a run on `task`, all that is not in `settings` as `orexis train` has it by default.
 
     Raises ValueError for a name that can be no task's, a recipe that the task does not have, or a bad value.
     """
     check_task_name(task)
     defaults = {"episodes": training_episodes(task, recipe), "validate_every": VALIDATE_EVERY}
-    meta = preset(task, recipe) if meta is None else meta
+    meta = preset(task, recipe, learn) if meta is None else meta
     return RunConfig(**{**defaults, **settings, "task": task, "recipe": recipe, "meta": meta})
 
 
-def default_run_dir(task: str, seed: int) -> Path:
-    """Returns where a run goes that does not say where: runs/TASK-seedS."""
-    return Path("runs") / f"{file_name(task)}-seed{seed}"
+def default_run_dir(task: str, seed: int, learn: Learn = "reward") -> Path:
+    """Returns where a run goes that does not say where: runs/TASK-seedS, of a policy runs/TASK-LEARN-seedS."""
+    called = file_name(task) if learn == "reward" else f"{file_name(task)}-{learn}"
+    return Path("runs") / f"{called}-seed{seed}"
 
 
 def file_name(task: str) -> str:

@@ -100,7 +100,7 @@ def _parse(arguments: list[str]):
     command = COMMANDS[name]
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
-        default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned")
+        default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned", _option(rest, "--learn") or "reward")
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

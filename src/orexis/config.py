@@ -7,60 +7,9 @@ The paper's symbol or table row stands beside each field; what the paper leaves 
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal, get_args
 
-
-def require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
-LARGEST = 2**31 - 1
-"""The largest whole number that means something: counters are i32."""
-NEW = "new"
-"""Marks a field that configs of earlier versions lack: they are read with its default."""
-
-
-WAS = "was"
-"""Marks a field that had another name in earlier versions: their configs are read."""
-
-
-def _renamed(was: str, default: Any = dataclasses.MISSING) -> Any:
-    """Returns a field that was called `was` in earlier versions."""
-    return dataclasses.field(default=default, metadata={WAS: was})
-
-
-def _new(default: Any) -> Any:
-    """Returns a field that configs of earlier versions lack; `default` is what they meant."""
-    return dataclasses.field(default=default, metadata={NEW: True})
-
-
-def _positive(config: object, *names: str) -> None:
-    """Raises ValueError unless each of these fields is positive, or None where it may be left out."""
-    for name in names:
-        value = getattr(config, name)
-        if value is not None:
-            require(value > 0, f"{name} must be positive, not {value}")
-            _bounded(name, value)
-
-
-def _not_negative(config: object, *names: str) -> None:
-    for name in names:
-        value = getattr(config, name)
-        require(value >= 0, f"{name} must not be negative, not {value}")
-        _bounded(name, value)
-
-
-def _bounded(name: str, value: float) -> None:
-    if isinstance(value, int):
-        require(value <= LARGEST, f"{name} must be at most {LARGEST}, not {value}")
-    else:
-        require(math.isfinite(value), f"{name} must be finite, not {value}")
-
-
-def _one_of(config: object, name: str, *choices: str) -> None:
-    value = getattr(config, name)
-    require(value in choices, f"{name} must be one of {', '.join(choices)}, not {value!r}")
+from orexis.config_json import new, not_negative, one_of, positive, renamed, require
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,12 +20,12 @@ class TaskSpec:
     observation_shape: tuple[int, int, int]  # H, W, C
     time_limit: int  # steps; an episode that reaches it ends, like any other
     episodes_per_lifetime: int
-    agent_plane: int | None = _new(None)  # of a grid: the plane that is one in the agent's cell, else zero
+    agent_plane: int | None = new(None)  # of a grid: the plane that is one in the agent's cell, else zero
 
     def __post_init__(self) -> None:
         shape = self.observation_shape
         require(len(shape) == 3 and min(shape) > 0, f"observation_shape must be (H, W, C), all positive, not {shape}")
-        _positive(self, "num_actions", "time_limit", "episodes_per_lifetime")
+        positive(self, "num_actions", "time_limit", "episodes_per_lifetime")
         plane = self.agent_plane
         inside = plane is None or 0 <= plane < shape[2]
         require(inside, f"agent_plane must be one of the {shape[2]} planes, counted from 0, not {plane}")
@@ -93,17 +42,17 @@ class PolicyNetConfig:
     head_gain: float = 0.1  # open; small heads: a near-uniform first policy
 
     def __post_init__(self) -> None:
-        _positive(self, "num_filters", "num_hidden", "conv_gain", "hidden_gain")
-        _not_negative(self, "head_gain")
+        positive(self, "num_filters", "num_hidden", "conv_gain", "hidden_gain")
+        not_negative(self, "head_gain")
 
 
 @dataclasses.dataclass(frozen=True)
 class HistoryNetConfig:
-    """eta's network; phi's is the same but always remembers."""
+    """eta's network, a reward or a policy with a memory; phi's is the same but always remembers."""
 
     history: Literal["lstm", "none"] = "lstm"  # 'none': the feed-forward ablation of figure 7
     sees_action: bool = True  # False for rewards that are to serve other action spaces (figure 9)
-    view: Literal["planes", "egocentric"] = _new("planes")  # the paper's: planes; see `networks.egocentric`
+    view: Literal["planes", "egocentric"] = new("planes")  # the paper's: planes; see `networks.egocentric`
     num_filters: int = 16
     num_hidden: int = 64
     num_units: int = 64
@@ -112,10 +61,10 @@ class HistoryNetConfig:
     head_gain: float = 1.0  # open; 0.1 costs 500 updates before rewards are large enough to matter
 
     def __post_init__(self) -> None:
-        _one_of(self, "history", "lstm", "none")
-        _one_of(self, "view", "planes", "egocentric")
-        _positive(self, "num_filters", "num_hidden", "num_units", "conv_gain", "hidden_gain")
-        _not_negative(self, "head_gain")
+        one_of(self, "history", "lstm", "none")
+        one_of(self, "view", "planes", "egocentric")
+        positive(self, "num_filters", "num_hidden", "num_units", "conv_gain", "hidden_gain")
+        not_negative(self, "head_gain")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,15 +76,15 @@ class AgentConfig:
     optimizer: Literal["sgd", "adam"] = "sgd"
     learning_rate: float = 0.1  # alpha
     differentiate_denominator: bool = False  # Adam only; open
-    gradient_clip: float | None = _new(None)  # largest norm of an update's gradient; the paper's: None
+    gradient_clip: float | None = new(None)  # largest norm of an update's gradient; the paper's: None
     entropy_cost: float = 0.01
     value_cost: float = 0.05  # open; losses are sums over T, so the critic's own step must stay small
     discount: float = 0.9  # gamma-bar
 
     def __post_init__(self) -> None:
-        _one_of(self, "optimizer", "sgd", "adam")
-        _positive(self, "rollout_length", "learning_rate", "gradient_clip")
-        _not_negative(self, "entropy_cost", "value_cost")
+        one_of(self, "optimizer", "sgd", "adam")
+        positive(self, "rollout_length", "learning_rate", "gradient_clip")
+        not_negative(self, "entropy_cost", "value_cost")
         require(0.0 <= self.discount <= 1.0, f"discount must be in [0, 1], not {self.discount}")
 
 
@@ -149,7 +98,7 @@ class CuriosityConfig:
     learning_rate: float = 1e-3  # Adam
 
     def __post_init__(self) -> None:
-        _positive(self, "num_filters", "num_features", "num_hidden", "learning_rate")
+        positive(self, "num_filters", "num_features", "num_hidden", "learning_rate")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,14 +118,14 @@ class Schedule:
     """From `init_value` to `end_value`, geometrically, over `transition_steps` updates from `transition_begin` on,
     counted from the first (optax's words)."""
 
-    init_value: float = _renamed("start")
-    end_value: float = _renamed("end")
-    transition_steps: int = _renamed("updates", 1)
-    transition_begin: int = _renamed("begin", 0)
+    init_value: float = renamed("start")
+    end_value: float = renamed("end")
+    transition_steps: int = renamed("updates", 1)
+    transition_begin: int = renamed("begin", 0)
 
     def __post_init__(self) -> None:
-        _positive(self, "init_value", "end_value", "transition_steps")
-        _not_negative(self, "transition_begin")
+        positive(self, "init_value", "end_value", "transition_steps")
+        not_negative(self, "transition_begin")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,7 +140,7 @@ class QLearningConfig:
     discount: float = 0.9
 
     def __post_init__(self) -> None:
-        _positive(self, "rollout_length", "learning_rate")
+        positive(self, "rollout_length", "learning_rate")
         require(
             max(self.epsilon.init_value, self.epsilon.end_value) <= 1.0,
             f"epsilon must be at most 1, not {self.epsilon}",
@@ -211,7 +160,7 @@ class EntropyLevel:
     most: float = 4.0
 
     def __post_init__(self) -> None:
-        _positive(self, "share", "gain", "least", "most")
+        positive(self, "share", "gain", "least", "most")
         require(self.share is None or self.share <= 1.0, f"share must be at most 1, not {self.share}")
         require(self.least <= self.most, f"least must be at most most, not {self.least} > {self.most}")
 
@@ -223,24 +172,24 @@ class OuterConfig:
     objective: Literal["lifetime", "episode"] = "lifetime"  # 'episode': the ablation of figure 7
     window: int = 5  # N, "outer unroll length"
     discount: float = 0.99  # gamma
-    gae_lambda: float = _renamed("advantage_trace", 1.0)  # 1: the paper's n-step return
+    gae_lambda: float = renamed("advantage_trace", 1.0)  # 1: the paper's n-step return
     reward_learning_rate: Schedule = Schedule(2e-3, 2e-4, 12000, transition_begin=1000)  # alpha'; paper: 1e-3 constant
     value_learning_rate: float = 1e-3  # alpha'
     entropy_cost: Schedule = Schedule(0.12, 0.005, 16000)  # open
     value_cost: float = 0.5  # open
     average_power: float = 4.0  # open; the artefact is eta averaged over about the last 1/(power + 1) of all updates
     # What the paper does not have; each is explained and measured in docs/explanation/recipe.md.
-    privileged_value: bool = _new(False)  # phi also sees what the agent cannot, see `meta.privilege`
-    reward_cost: float = _new(0.0)  # on squared intrinsic rewards: keeps them off arctan's flat ends
-    gradient_clip: float | None = _new(None)  # largest norm of eta's meta-gradient
-    entropy_level: EntropyLevel = _new(EntropyLevel())
-    normalize: bool = _new(False)  # outer rewards and advantages by running scales: costs fit any task's rewards
-    all_actions: bool = _new(False)  # the policy term over all actions, through the task's own step
+    privileged_value: bool = new(False)  # phi also sees what the agent cannot, see `meta.privilege`
+    reward_cost: float = new(0.0)  # on squared intrinsic rewards: keeps them off arctan's flat ends
+    gradient_clip: float | None = new(None)  # largest norm of eta's meta-gradient
+    entropy_level: EntropyLevel = new(EntropyLevel())
+    normalize: bool = new(False)  # outer rewards and advantages by running scales: costs fit any task's rewards
+    all_actions: bool = new(False)  # the policy term over all actions, through the task's own step
 
     def __post_init__(self) -> None:
-        _one_of(self, "objective", "lifetime", "episode")
-        _positive(self, "window", "value_learning_rate", "gradient_clip")
-        _not_negative(self, "value_cost", "average_power", "reward_cost")
+        one_of(self, "objective", "lifetime", "episode")
+        positive(self, "window", "value_learning_rate", "gradient_clip")
+        not_negative(self, "value_cost", "average_power", "reward_cost")
         # With more, float32 could overflow in a step whose gradient was finite, see `meta.learner.step_learner`.
         rate = self.reward_learning_rate
         for name, largest in (
@@ -254,16 +203,41 @@ class OuterConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class MamlConfig:
+    """How the meta-gradient reaches an initialisation, see docs/explanation/policies.md."""
+
+    first_order: bool = False  # theta's updates count as constants, their Jacobian as the identity
+    later_windows: bool = True  # windows after a lifetime's first teach too: all updates before them as constants
+
+
+Learn = Literal["reward", "rl2", "maml"]
+"""What can be learned over lifetimes: a reward, a policy with a memory, the initialisation of a policy."""
+LEARN: tuple[Learn, ...] = get_args(Learn)
+
+
+@dataclasses.dataclass(frozen=True)
 class MetaConfig:
     """Everything that decides what is learned, apart from the task and the seed."""
 
     agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
-    reward: HistoryNetConfig = dataclasses.field(default_factory=HistoryNetConfig)
+    reward: HistoryNetConfig = dataclasses.field(default_factory=HistoryNetConfig)  # of rl2: the policy's network
     outer: OuterConfig = dataclasses.field(default_factory=OuterConfig)
     lifetimes: int = 64  # L, in parallel
+    learn: Learn = new("reward")
+    maml: MamlConfig = new(MamlConfig())
 
     def __post_init__(self) -> None:
-        _positive(self, "lifetimes")
+        positive(self, "lifetimes")
+        one_of(self, "learn", *LEARN)
+        planes = self.learn != "rl2" or self.reward.view == "planes"
+        require(
+            planes, f"view must be planes for a policy, not {self.reward.view!r}: it is turned by moves already made"
+        )
+
+    @property
+    def network(self) -> HistoryNetConfig | PolicyNetConfig:
+        """The network of what is learned."""
+        return self.agent.net if self.learn == "maml" else self.reward
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,21 +250,21 @@ class RunConfig:
     checkpoint_every: int = 500  # updates
     log_every: int = 10  # updates a row of metrics.csv
     engine: Literal["fast", "dense"] = "fast"  # 'dense': nothing factored or tabulated, for debugging
-    deterministic: bool = _new(False)  # on any devices the same bits
-    recipe: Literal["tuned", "paper"] = _new("tuned")  # whose settings `meta` began with
-    episodes: int | None = _new(None)  # of a lifetime, if other than the task's own
-    task_options: tuple[str, ...] = _new(())  # NAME=VALUE of the task's own options, values as JSON
-    validate_every: int | None = _new(None)  # updates; None: the averaged reward is not validated, no `best/`
-    validation_lifetimes: int = _new(32)
-    stop_on_collapse: bool = _new(False)  # end the run when its validation has fallen clearly below its best
-    begin_with: str | None = _new(None)  # the run, learner or reward that the first update starts from
+    deterministic: bool = new(False)  # on any devices the same bits
+    recipe: Literal["tuned", "paper"] = new("tuned")  # whose settings `meta` began with
+    episodes: int | None = new(None)  # of a lifetime, if other than the task's own
+    task_options: tuple[str, ...] = new(())  # NAME=VALUE of the task's own options, values as JSON
+    validate_every: int | None = new(None)  # updates; None: the averaged reward is not validated, no `best/`
+    validation_lifetimes: int = new(32)
+    stop_on_collapse: bool = new(False)  # end the run when its validation has fallen clearly below its best
+    begin_with: str | None = new(None)  # the run, learner or reward that the first update starts from
     meta: MetaConfig = dataclasses.field(default_factory=MetaConfig)
 
     def __post_init__(self) -> None:
-        _positive(self, "updates", "checkpoint_every", "log_every", "episodes", "validate_every")
-        _positive(self, "validation_lifetimes")
-        _one_of(self, "engine", "fast", "dense")
-        _one_of(self, "recipe", "tuned", "paper")
+        positive(self, "updates", "checkpoint_every", "log_every", "episodes", "validate_every")
+        positive(self, "validation_lifetimes")
+        one_of(self, "engine", "fast", "dense")
+        one_of(self, "recipe", "tuned", "paper")
         require(0 <= self.seed < 2**32, f"seed must be between 0 and 2^32 - 1, not {self.seed}")
 
 

@@ -1,13 +1,16 @@
 """The settings for each domain, as two recipes: the paper's (its table, appendix B.1), and the tuned one that learns.
 
+The rivals of learned rewards, policies by RL² and MAML, have tuned recipes too: `POLICIES`.
+
 A preset is a value; change one with `dataclasses.replace`, or on the command line.
 """
 
 import dataclasses
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from orexis.config import (
+    LEARN,
     AgentConfig,
     BonusConfig,
     EntropyLevel,
@@ -124,6 +127,43 @@ PAPER: dict[str, MetaConfig] = {
 }
 """The paper's algorithm and table to the letter (appendix B.1): no clip, no GAE, constant rates, planes."""
 
+
+def _rl2(reward: MetaConfig, steps: int, **outer: Any) -> MetaConfig:
+    """Returns the settings of RL² beside those of a reward: windows of about `steps` steps, no cost on rewards."""
+    return dataclasses.replace(
+        reward,
+        reward=dataclasses.replace(reward.reward, view="planes", sees_action=True, head_gain=0.1),
+        outer=dataclasses.replace(
+            reward.outer,
+            window=max(1, steps // reward.agent.rollout_length),
+            reward_cost=0.0,
+            entropy_level=EntropyLevel(),
+            **outer,
+        ),
+        learn="rl2",
+    )
+
+
+def _maml(reward: MetaConfig, **outer: Any) -> MetaConfig:
+    """Returns the settings of MAML beside those of a reward: the same agents, no cost on rewards."""
+    settings = dataclasses.replace(reward.outer, reward_cost=0.0, entropy_level=EntropyLevel(), **outer)
+    return dataclasses.replace(reward, outer=settings, learn="maml")
+
+
+_RATE = Schedule(1e-3, 2e-4, 10000)
+_ENTROPY = Schedule(0.1, 0.003, 4000)
+POLICIES: dict[str, dict[str, MetaConfig]] = {
+    "rl2": {
+        task: _rl2(reward, 100, reward_learning_rate=_RATE, entropy_cost=_ENTROPY) for task, reward in TUNED.items()
+    },
+    "maml": {task: _maml(reward, reward_learning_rate=_RATE, entropy_cost=_ENTROPY) for task, reward in TUNED.items()},
+}
+"""The recipes of policies, by how they are learned; what was tried is in docs/explanation/policies.md."""
+_ANY_POLICY: dict[str, MetaConfig] = {
+    "rl2": _rl2(ANY_TASK, 100, reward_learning_rate=_RATE),
+    "maml": _maml(ANY_TASK, reward_learning_rate=_RATE),
+}
+
 RECIPES = ("tuned", "paper")
 
 VALIDATE_EVERY = 500
@@ -142,11 +182,17 @@ def training_episodes(task: str, recipe: str = "tuned") -> int | None:
     return _EPISODES.get(task) if recipe == "tuned" else None
 
 
-def preset(task: str, recipe: str = "tuned") -> MetaConfig:
+def preset(task: str, recipe: str = "tuned", learn: str = "reward") -> MetaConfig:
     """Returns the settings for the task called `task`; a task of your own has those of `ANY_TASK`.
 
-    Raises ValueError for a recipe that the task does not have.
+    Raises ValueError for a recipe that the task, or what is to be learned, does not have.
     """
+    if learn not in LEARN:
+        raise ValueError(f"what can be learned is {', '.join(LEARN)}, not {learn!r}")
+    if learn != "reward":
+        if recipe != "tuned":
+            raise ValueError(f"the paper tells no settings of {learn}; leave the recipe out")
+        return POLICIES[learn].get(task, _ANY_POLICY[learn])
     if recipe == "tuned":
         return TUNED.get(task, ANY_TASK)
     if recipe != "paper":

@@ -7,11 +7,12 @@ import pytest
 
 from orexis.agents.actor_critic import ActorCritic
 from orexis.agents.q_learning import QLearning
+from orexis.agents.rl2 import Rl2
 from orexis.agents.scripted import NearOptimalABC, RandomAgent
 from orexis.config import QLearningConfig
 from orexis.rewards.base import Returns
 from orexis.types import Last
-from tests.instances import AGENTS, LENGTH, POLICY_NET, random_rollout, small_task
+from tests.instances import AGENTS, HISTORY_NET, LENGTH, POLICY_NET, random_rollout, small_task
 
 SPEC = small_task().spec
 BATCH = 3
@@ -20,6 +21,7 @@ ROWS = {
     "actor-critic, sgd": (ActorCritic(SPEC, AGENTS["sgd"]), True),
     "actor-critic, adam": (ActorCritic(SPEC, AGENTS["adam"]), True),
     "q-learning": (QLearning(SPEC, QLearningConfig(net=POLICY_NET, rollout_length=LENGTH)), True),
+    "rl2": (Rl2(SPEC, HISTORY_NET, rollout_length=LENGTH), False),
     "random": (RandomAgent(SPEC, rollout_length=LENGTH), False),
     "near-optimal": (NearOptimalABC(SPEC, rollout_length=LENGTH), False),
 }

@@ -100,8 +100,8 @@ def test_every_setting_is_told_with_the_papers_symbol(pages):
 
 
 def test_fields_are_read_with_their_comments():
-    source = '@x\nclass A:\n    """Says\n    so."""\n\n    b: int = _new(3)  # why\n    c: float\n'
-    source += '    # apart\n    d: str = _renamed("e", "f")\n'
+    source = '@x\nclass A:\n    """Says\n    so."""\n\n    b: int = new(3)  # why\n    c: float\n'
+    source += '    # apart\n    d: str = renamed("e", "f")\n'
     (found,) = settings.read_classes(source)
     assert (found.name, found.summary) == ("A", "Says so.")
     assert [(field.name, field.default, field.comment) for field in found.fields] == [

@@ -62,7 +62,7 @@ def test_every_page_runs_from_top_to_bottom(name: str, folder: Path):
 
 
 def test_pages_that_are_left_out_exist():
-    assert SLOW | WITHOUT <= {page.relative_to(DOCS).as_posix() for page in PAGES}
+    assert {page.relative_to(DOCS).as_posix() for page in PAGES} >= SLOW | WITHOUT
 
 
 def test_blocks_are_read_with_the_files_that_they_are():

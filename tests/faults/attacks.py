@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from orexis.storage.artefact import kind_in
 from orexis.storage.files import sha256_of
 from orexis.storage.reading import seal
 from tests.storage.rewards import write_reward
@@ -114,10 +115,12 @@ def _sparse(path: Path, size: int) -> None:
         file.truncate(size)
 
 
-def write_attacks(folder: Path) -> list[Path]:
-    """Writes one reward folder for each attack and returns them; what runs code would make the file `PROOF`."""
+def write_attacks(folder: Path, learn: str = "reward") -> list[Path]:
+    """Writes one folder for each attack, of a reward or of a policy learned so, and returns them; what runs code would
+    make the file `PROOF`."""
     proof, places = folder / PROOF, []
-    base = write_reward(folder / "base")
+    base = write_reward(folder / "base", learn=learn)
+    record_name, arrays_name = f"{kind_in(base)}.json", f"{kind_in(base)}.safetensors"
 
     def place(name: str) -> Path:
         places.append(folder / name.replace(" ", "-").replace("^", ""))
@@ -125,13 +128,13 @@ def write_attacks(folder: Path) -> list[Path]:
 
     for name, data in bad_arrays(proof).items():
         attack = place(f"arrays: {name}")
-        (attack / "reward.safetensors").write_bytes(data)
-        record = json.loads((attack / "reward.json").read_text())
+        (attack / arrays_name).write_bytes(data)
+        record = json.loads((attack / record_name).read_text())
         record["sha256"] = hashlib.sha256(data).hexdigest()
-        (attack / "reward.json").write_text(json.dumps(seal(record)))
+        (attack / record_name).write_text(json.dumps(seal(record)))
     for name, data in bad_records(proof).items():
-        (place(f"record: {name}") / "reward.json").write_bytes(data)
-    for file_name in ("reward.json", "reward.safetensors"):
+        (place(f"record: {name}") / record_name).write_bytes(data)
+    for file_name in (record_name, arrays_name):
         for name in odd_files(Path(), proof):
             attack = place(f"{file_name}: {name}")
             (attack / file_name).unlink()

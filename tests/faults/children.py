@@ -5,6 +5,7 @@ milliseconds to begin. The functions here run inside of them, and are named by t
 """
 
 import contextlib
+import dataclasses
 import multiprocessing
 import os
 import resource
@@ -20,7 +21,7 @@ import numpy as np
 
 from orexis.api import evaluate
 from orexis.cli import main
-from orexis.config import RunConfig
+from orexis.config import Learn, RunConfig
 from orexis.errors import BAD_DATA, BadDataError, CommandError
 from orexis.interop.forks import jax_has_started
 from orexis.platform import prepare_jax
@@ -97,10 +98,11 @@ def _no_warning(message: str) -> None:
     raise AssertionError(message)
 
 
-def train_tiny(run_dir: Path, updates: int) -> None:
+def train_tiny(run_dir: Path, updates: int, learn: Learn = "reward") -> None:
     """Trains the tiny run for real, saving every second update, and ends with its exit code."""
     _set_flags()
-    _train(run_dir, with_updates(updates, checkpoint_every=2, log_every=3))
+    meta = dataclasses.replace(TINY.meta, learn=learn)
+    _train(run_dir, with_updates(updates, checkpoint_every=2, log_every=3, meta=meta))
 
 
 def freeze_run(config: RunConfig, program: Path) -> None:

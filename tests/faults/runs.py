@@ -13,7 +13,7 @@ from tests.training.tiny import digest_of, rows_of
 CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: PREEMPTED, signal.SIGINT: INTERRUPTED}
 """With what a training ends that such a signal met."""
 NEVER = 1_000_000_000  # updates
-ARRAYS = "reward/reward.safetensors"
+ARRAYS = {"reward": "reward/reward.safetensors", "policy": "policy/policy.safetensors"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Trainer:
 
     def _work(self, run_dir: Path, updates: int) -> tuple:
         if self.program is None:
-            return children.train_tiny, run_dir, updates
+            return children.train_tiny, run_dir, updates, self.config.meta.learn
         return children.train_frozen, self.program, run_dir, dataclasses.replace(self.config, updates=updates)
 
 
@@ -53,4 +53,5 @@ def rows_written(run_dir: Path) -> list[int]:
 def assert_same_run(run_dir: Path, straight: Path, end: int) -> None:
     assert digest_of(run_dir, end) == digest_of(straight, end)
     assert rows_of(run_dir) == rows_of(straight)
-    assert (run_dir / ARRAYS).read_bytes() == (straight / ARRAYS).read_bytes()
+    arrays = next(name for kind, name in ARRAYS.items() if (straight / kind).is_dir())
+    assert (run_dir / arrays).read_bytes() == (straight / arrays).read_bytes()

@@ -1,4 +1,4 @@
-"""FAULTS 12: rewards and checkpoints made to do harm. No code runs, memory and time are bounded, exit 3."""
+"""FAULTS 12: rewards, policies and checkpoints made to do harm. No code runs, memory and time are bounded, exit 3."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from tests.faults import children
 from tests.faults.attacks import PROOF, write_attacks, write_checkpoint_attacks
 
 
-@pytest.fixture(scope="module")
-def attacks(tmp_path_factory) -> list[Path]:
-    return write_attacks(tmp_path_factory.mktemp("attacks"))
+@pytest.fixture(scope="module", params=["reward", "rl2", "maml"])
+def attacks(request, tmp_path_factory) -> list[Path]:
+    return write_attacks(tmp_path_factory.mktemp("attacks"), request.param)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_there_are_attacks(attacks, checkpoint_attacks):
     assert len(attacks) == len(checkpoint_attacks) > 50
 
 
-def test_every_reward_is_refused_with_little_memory_and_time(attacks, record_property):
+def test_every_reward_and_policy_is_refused_with_little_memory_and_time(attacks, record_property):
     record_property("trials", len(attacks))
     # A quarter of a gigabyte more than the process has, and ten seconds of computing, for all of them together.
     assert children.run(children.refuse_rewards, attacks) == 0
@@ -47,7 +47,7 @@ def test_the_commands_end_with_3_and_one_sentence(attacks, capsys, trials):
             trials()
             code = main([command, str(attack)])
             printed = capsys.readouterr()
-            no_reward = not (attack / "reward.json").is_file()
+            no_reward = not any((attack / f"{kind}.json").is_file() for kind in ("reward", "policy"))
             assert code == (USAGE if no_reward and command == "evaluate" else BAD_DATA), (attack, printed)
             assert "Traceback" not in printed.err
             if command == "evaluate":

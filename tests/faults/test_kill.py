@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orexis.config import Learn
 from orexis.errors import OK
 from orexis.storage import checkpoint
 from orexis.storage.reading import unpack_arrays
@@ -69,8 +70,11 @@ def finish_and_compare(trainer: Trainer, folder: Path, saved: int) -> None:
     assert_same_run(folder / "killed", folder / "straight", end)
 
 
-def test_a_run_that_is_killed_twice(tmp_path, trials):
-    trainer = Trainer(TINY)
+@pytest.mark.parametrize(
+    "learn", ["reward", *(pytest.param(learn, marks=pytest.mark.slow) for learn in ("rl2", "maml"))]
+)
+def test_a_run_that_is_killed_twice(tmp_path, trials, learn: Learn):
+    trainer = Trainer(dataclasses.replace(TINY, meta=dataclasses.replace(TINY.meta, learn=learn)))
     finish_and_compare(trainer, tmp_path, kill_run(trainer, tmp_path / "killed", 2, seed=6, trial=trials))
 
 

@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 from orexis.agents import actor_critic
 from orexis.agents.actor_critic import ActorCritic, ActorCriticState
 from orexis.losses import log_probability
-from orexis.meta.outer import unroll_window
+from orexis.meta.learned.window import unroll_window
 from orexis.meta.rollout import collect
 from orexis.networks import policy
 from orexis.optimizers import Adam

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.agents.rl2 import Rl2
 from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, PolicyNetConfig, Schedule
 from orexis.evaluation.lifetimes import evaluate_lifetimes
 from orexis.meta.engine import Engine, make_mesh
@@ -77,3 +78,60 @@ def test_a_learned_reward_teaches_newborns_which_arm_is_best_in_their_lifetime(e
     assert after[:, -5:].mean() > 0.9
     assert abs(after[:, 0].mean() - 1 / 3) < 0.08  # no reward can tell a newborn which arm it will be
     assert float(metrics.skipped) == 0.0
+
+
+def small(learn: str, **agent) -> MetaConfig:
+    """Returns settings of a policy for probe worlds."""
+    return MetaConfig(
+        agent=AgentConfig(net=PolicyNetConfig(num_filters=2, num_hidden=8), rollout_length=2, **agent),
+        reward=HistoryNetConfig(num_filters=2, num_hidden=8, num_units=8, head_gain=0.1),
+        outer=OuterConfig(
+            window=5,
+            gae_lambda=0.95,
+            reward_learning_rate=Schedule(1e-2, 1e-3, 300),
+            value_learning_rate=1e-2,
+            entropy_cost=Schedule(0.05, 0.001, 300),
+        ),
+        lifetimes=32,
+        learn=learn,
+    )
+
+
+def train(task, config: MetaConfig, updates: int):
+    """Returns eta before the first and after the last of so many updates."""
+    trainer = Engine(task, config, seed=0, mesh=make_mesh(jax.devices()[:1]), chunk=32)
+    state, update = trainer.init(), trainer.compile_updates()
+    before = jax.device_get(state.learner.eta)
+    for _ in range(updates // 10):
+        state, metrics = update(state, np.int32(10))
+    assert float(metrics.skipped.sum()) == 0.0
+    return before, jax.device_get(state.learner.eta)
+
+
+def live(task, agent, learned) -> np.ndarray:
+    """Returns f32[lifetimes, episodes], the returns of agents that are born with `learned`."""
+    mesh = make_mesh(jax.devices()[:1])
+    lived = evaluate_lifetimes(task, agent, learned, Extrinsic(), (), 1, NUM_EVALUATED, mesh, chunk=NUM_EVALUATED)
+    return np.asarray(lived[1].extrinsic)
+
+
+def test_rl2_is_near_the_bayes_optimum_of_a_two_armed_bandit():
+    task, config = Bandit(arms=2, episodes=20), small("rl2")
+    agent = Rl2(task.spec, config.reward)
+    before, after = (live(task, agent, eta) for eta in train(task, config, 400))
+    # One pull tells which arm pays: 1/2, then always 1, so 0.975 an episode.
+    assert abs(before.mean() - 0.5) < 0.05
+    assert after.mean() > 0.955
+    assert after[:, 1:].mean() > 0.97
+    assert abs(after[:, 0].mean() - 0.5) < 0.08  # nobody can know before the first pull
+
+
+def test_an_initialisation_by_maml_beats_a_random_one_after_a_few_updates():
+    task, config = Bandit(arms=3, episodes=20), small("maml", learning_rate=0.3)
+    agent = ActorCritic(task.spec, config.agent)
+    _, learned = train(task, config, 300)
+    newborn, taught = live(task, agent, ()), live(task, agent, learned)
+    assert abs(taught[:, 0].mean() - 1 / 3) < 0.08  # which arm it will be, no initialisation can know
+    after = slice(6, None)  # three updates
+    assert taught[:, after].mean() > newborn[:, after].mean() + 0.1
+    assert taught.mean() > newborn.mean() + 0.1

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orexis.meta.outer import Scales, judge_actions, see_facts, unroll_window
+from orexis.meta.learned.window import unroll_window
+from orexis.meta.outer import Scales, judge_actions, see_facts
 from tests.instances import KINDS, LENGTH, make_loss, recorded_instance, small_parts, widen
 
 N = 2

@@ -11,43 +11,60 @@ import pytest
 from safetensors.numpy import save as tensors_to_bytes
 
 from orexis.storage import artefact as module
-from orexis.storage.artefact import expected_shapes, read_artefact
+from orexis.storage.artefact import expected_shapes, kind_in, read_artefact
 from orexis.storage.card import write_card
 from orexis.storage.files import sha256_of
 from orexis.storage.reading import DamagedError, seal
-from tests.storage.rewards import ALONE, GRID, NETWORK, SPEC, random_params, write_reward
+from tests.storage.rewards import ALONE, GRID, NETWORK, NETWORKS, SPEC, random_params, write_reward
 
 EGOCENTRIC = dataclasses.replace(NETWORK, view="egocentric")
 
 
+TRAINING = {"updates": 7, "lifetimes": 2, "seed": 1, "env_steps": 99}
+
+
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    return write_reward(tmp_path / "reward", training={"updates": 7, "lifetimes": 2, "seed": 1, "env_steps": 99})
+    return write_reward(tmp_path / "reward", training=TRAINING)
+
+
+@pytest.fixture(params=NETWORKS)
+def any_folder(request, tmp_path) -> Path:
+    """The folder of each thing that can be learned, called after how it was."""
+    return write_reward(tmp_path / request.param, training=TRAINING, learn=request.param)
+
+
+def file_of(folder: Path, end: str) -> Path:
+    """Returns the record ("json") or the arrays ("safetensors") of the artefact in `folder`."""
+    return folder / f"{kind_in(folder)}.{end}"
 
 
 def rewrite(folder: Path, **changes) -> None:
     """Changes reward.json and seals it again: what an attacker or another version would write."""
-    path = folder / "reward.json"
+    path = file_of(folder, "json")
     record = json.loads(path.read_text())
     record.update(changes)
     path.write_text(json.dumps(seal(record)))
 
 
 def replace_arrays(folder: Path, arrays: dict[str, np.ndarray]) -> None:
-    path = folder / "reward.safetensors"
+    path = file_of(folder, "safetensors")
     path.write_bytes(tensors_to_bytes(arrays))
     rewrite(folder, sha256=sha256_of(path))
 
 
-def flat_params() -> dict[str, np.ndarray]:
-    return {f"{layer}.{leaf}": x for layer, leaves in random_params().items() for leaf, x in leaves.items()}
+def flat_params(learn: str = "reward") -> dict[str, np.ndarray]:
+    params = random_params(network=NETWORKS[learn], learn=learn)
+    return {f"{layer}.{leaf}": x for layer, leaves in params.items() for leaf, x in leaves.items()}
 
 
-def test_what_is_written_is_read(folder):
-    found = read_artefact(folder)
-    assert (found.task, found.spec, found.network) == ("bandit", SPEC, NETWORK)
+def test_what_is_written_is_read(any_folder):
+    found, learn = read_artefact(any_folder), any_folder.name
+    assert (found.task, found.spec, found.network, found.learn) == ("bandit", SPEC, NETWORKS[learn], learn)
+    assert found.kind == ("reward" if learn == "reward" else "policy")
+    assert found.record.get("kind") == (None if learn == "reward" else "policy")
     assert found.record["training"]["updates"] == 7
-    expected = random_params()
+    expected = random_params(network=NETWORKS[learn], learn=learn)
     assert found.params.keys() == expected.keys()
     for layer in expected:
         for leaf in expected[layer]:
@@ -76,6 +93,34 @@ def test_a_second_one_replaces_the_first_whole(folder):
     assert [path.name for path in folder.parent.iterdir()] == ["reward"]
 
 
+def test_the_card_of_a_policy_tells_how_it_was_learned_and_how_to_let_it_live(tmp_path):
+    for learn in ("rl2", "maml"):
+        folder = write_reward(tmp_path / learn, training=TRAINING, learn=learn)
+        assert sorted(path.name for path in folder.iterdir()) == ["README.md", "policy.json", "policy.safetensors"]
+        card = (folder / "README.md").read_text()
+        for fact in (
+            "# A learned policy",
+            f"| learned as | {learn} |",
+            "updates of the policy | 7 |",
+            "orexis evaluate",
+        ):
+            assert fact in card
+        assert "load_reward" not in card
+
+
+def test_a_policy_is_no_reward_and_a_reward_no_policy(tmp_path):
+    for kind, learn, told in (("reward", "reward", "policy"), ("policy", "rl2", "reward"), ("policy", "maml", None)):
+        folder = write_reward(tmp_path / f"{learn}-{told}", learn=learn)
+        rewrite(folder, kind=told)
+        with pytest.raises(DamagedError, match=f"lies there as a {kind}"):
+            read_artefact(folder)
+    for told in ("ppo", "reward", ["rl2"], None, "maml"):
+        folder = write_reward(tmp_path / f"learned as {told}", learn="rl2")
+        rewrite(folder, learn=told)
+        with pytest.raises(DamagedError, match=r"lies there as a policy|network has unknown fields"):
+            read_artefact(folder)
+
+
 def test_reading_needs_no_jax(folder):
     code = (
         "import sys; from pathlib import Path; from orexis.storage.artefact import read_artefact; "
@@ -86,30 +131,30 @@ def test_reading_needs_no_jax(folder):
 
 def test_no_reward_is_not_damage(tmp_path):
     for place in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match=r"it has no reward\.json"):
+        with pytest.raises(FileNotFoundError, match=r"it has no reward\.json, nor a policy\.json"):
             read_artefact(place)
 
 
-@pytest.mark.parametrize("name", ["reward.json", "reward.safetensors"])
+@pytest.mark.parametrize("end", ["json", "safetensors"])
 @pytest.mark.parametrize("how", ["empty", "half", "missing", "folder"])
-def test_a_damaged_file_is_named(folder, name: str, how: str):
-    path = folder / name
+def test_a_damaged_file_is_named(any_folder, end: str, how: str):
+    folder, path = any_folder, file_of(any_folder, end)
     data = path.read_bytes()
     path.unlink()
     if how == "folder":
         path.mkdir()
     elif how != "missing":
         path.write_bytes(data[: len(data) // 2] if how == "half" else b"")
-    expected = FileNotFoundError if name == "reward.json" and how in ("missing", "folder") else DamagedError
-    with pytest.raises(expected, match=name):
+    expected = FileNotFoundError if end == "json" and how in ("missing", "folder") else DamagedError
+    with pytest.raises(expected, match=path.name):
         read_artefact(folder)
 
 
-@pytest.mark.parametrize("name", ["reward.json", "reward.safetensors"])
-def test_every_flipped_bit_is_noticed(folder, name: str, trials):
-    path = folder / name
+@pytest.mark.parametrize("end", ["json", "safetensors"])
+def test_every_flipped_bit_is_noticed(any_folder, end: str, trials):
+    folder, path = any_folder, file_of(any_folder, end)
     whole = path.read_bytes()
-    last = len(whole) - (name == "reward.json")  # its last byte is a newline, which says nothing
+    last = len(whole) - (end == "json")  # its last byte is a newline, which says nothing
     unnoticed = []
     for position in range(0, last, 3):
         flipped = bytes([whole[position] ^ (1 << position % 8)])
@@ -124,7 +169,8 @@ def test_every_flipped_bit_is_noticed(folder, name: str, trials):
 
 
 @pytest.mark.parametrize("version", [0, 3, "1", None, [1]])
-def test_another_format_version_is_refused_by_name(folder, version):
+def test_another_format_version_is_refused_by_name(any_folder, version):
+    folder = any_folder
     rewrite(folder, format_version=version)
     with pytest.raises(DamagedError, match=r"has format version .*; this Orexis reads 1 and 2"):
         read_artefact(folder)
@@ -189,6 +235,27 @@ def test_arrays_that_do_not_fit_are_refused(folder, change, complaint):
         read_artefact(folder)
 
 
+@pytest.mark.parametrize("learn", ["rl2", "maml"])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_arrays_that_fit_no_policy_are_refused(tmp_path, learn: str):
+    folder = write_reward(tmp_path / learn, learn=learn)
+    whole = flat_params(learn)
+    last = sorted(whole)[-1]
+    for arrays in (
+        {**whole, last: whole[last].astype(np.float64)},
+        {**whole, last: whole[last] * np.nan},
+        {**whole, last: whole[last][..., :-1]},
+        {name: x for name, x in whole.items() if name != last},
+        {**whole, "extra.w": whole[last]},
+        flat_params(),
+    ):
+        replace_arrays(folder, arrays)
+        with pytest.raises(DamagedError, match=r"must be finite float32|do not fit its spec"):
+            read_artefact(folder)
+    replace_arrays(folder, whole)
+    assert read_artefact(folder).learn == learn
+
+
 def test_large_finite_numbers_are_finite(folder):
     replace_arrays(folder, {**flat_params(), "head.w": np.full((4, 1), 3e38, np.float32)})
     assert read_artefact(folder).params["head"]["w"][0, 0] == np.float32(3e38)
@@ -223,6 +290,18 @@ def test_the_shapes_are_those_that_training_makes(spec, view, history, sees_acti
     network = dataclasses.replace(NETWORK, history=history, sees_action=sees_action, view=view)
     made = jax.eval_shape(lambda: networks.init(jax.random.key(0), spec, network))
     assert jax.tree.map(lambda x: x.shape, made) == expected_shapes(spec, network)
+
+
+def test_the_shapes_of_policies_are_those_that_training_makes():
+    import jax
+
+    from orexis.agents.registry import POLICIES
+    from orexis.config import AgentConfig
+
+    for learn, attribute in (("rl2", "params"), ("maml", "theta")):
+        agent = POLICIES[learn].factory(SPEC, NETWORKS[learn], AgentConfig())
+        made = getattr(jax.eval_shape(agent.init, jax.random.key(0)), attribute)
+        assert jax.tree.map(lambda x: x.shape, made) == expected_shapes(SPEC, NETWORKS[learn], learn)
 
 
 def test_an_egocentric_reward_is_read_as_it_was_written_and_its_card_says_what_it_needs(tmp_path):

@@ -176,7 +176,7 @@ def test_a_reward(tmp_path, capsys):
 
 
 def test_neither(tmp_path):
-    with pytest.raises(UsageError, match="is neither a run folder nor a reward folder"):
+    with pytest.raises(UsageError, match="is neither a run folder nor a reward or policy folder"):
         examine(tmp_path)
 
 

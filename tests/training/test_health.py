@@ -58,6 +58,14 @@ def test_a_row_that_is_well_has_none(row: dict):
     assert signs(row) == {}
 
 
+def test_a_memory_may_fill_and_a_task_may_pay_much_where_a_policy_is_learned():
+    for learn, well in (("rl2", "diverging agents"), ("maml", "saturated rewards")):
+        config = dataclasses.replace(TINY, meta=dataclasses.replace(TINY.meta, learn=learn))
+        found = {name for name, row in SICK.items() if signs(row, config=config)}
+        assert well not in found
+        assert found >= {"no gradient", "stubborn policies", "lost value"}
+
+
 def test_an_error_that_was_tiny_at_first_may_grow():
     assert signs({"lifetime_value_rmse": 0.9}, {**HEALTHY, "lifetime_value_rmse": 0.01}) == {}
 

@@ -133,7 +133,7 @@ def test_a_lifetime_value_of_another_kind_starts_fresh_and_that_is_said(trained)
 
 
 def test_nothing_is_no_beginning(tmp_path):
-    with pytest.raises(UsageError, match="neither the folder of a run, a learner or a reward nor a shipped"):
+    with pytest.raises(UsageError, match="neither the folder of a run, a learner, a reward or a policy nor a shipped"):
         read_beginning(str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="no reward in"):
         read_beginning(str(tmp_path))

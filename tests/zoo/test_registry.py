@@ -1,4 +1,4 @@
-"""The shipped rewards: found by name, offline and without JAX, and described by their cards."""
+"""The shipped rewards and policies: found by name, offline and without JAX, and described by their cards."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 import orexis
 from orexis.presets import TUNED
 from orexis.storage.card import write_card
-from orexis.zoo.registry import SHELF, locate, open_reward, shipped_names
+from orexis.zoo.registry import SHELF, locate, open_artefact, open_reward, shipped_names
 from tests.storage.rewards import random_params, write_reward
 
 
@@ -19,8 +19,8 @@ def test_random_abc_is_shipped():
 
 
 @pytest.mark.parametrize("name", shipped_names())
-def test_a_shipped_reward_is_whole_and_tells_all_that_one_must_know(name):
-    artefact = open_reward(name)  # verified: sha256, shapes, finite
+def test_what_is_shipped_is_whole_and_tells_all_that_one_must_know(name):
+    artefact = open_artefact(name)  # verified: sha256, shapes, finite
     record = artefact.record
     assert record["name"] == name
     assert artefact.task in TUNED
@@ -33,7 +33,8 @@ def test_a_shipped_reward_is_whole_and_tells_all_that_one_must_know(name):
     assert {"learned", "extrinsic-ep"} <= record["evaluation"]["sources"].keys()
     assert (SHELF / name / "README.md").read_text(encoding="utf-8") == write_card(record)
     card = write_card(record)
-    for fact in (f"load_reward('{name}')", record["sha256"], "## Known failures", "## Evaluation", "outer.window = "):
+    use = f"load_reward('{name}')" if artefact.kind == "reward" else f"orexis evaluate {name} extrinsic-ep"
+    for fact in (use, record["sha256"], "## Known failures", "## Evaluation", "outer.window = "):
         assert fact in card
 
 

@@ -33,11 +33,12 @@ def make_optimizer(config: AgentConfig) -> InnerOptimizer:
 
 @dataclasses.dataclass(frozen=True)
 class ActorCritic:
-    """theta acts; each rollout pays for one update of theta."""
+    """theta acts; each rollout pays for one update of theta. It begins as `learned` (MAML), or at random."""
 
     spec: TaskSpec
     config: AgentConfig
     observation_lookup: ObservationLookup = DIRECT  # how observations are stored in rollouts
+    first_order: bool = False  # an update's gradient is a constant for the meta-gradient: of MAML alone
     grows = False  # the state keeps its shapes from update to update
 
     @property
@@ -45,8 +46,7 @@ class ActorCritic:
         return self.config.rollout_length
 
     def init(self, key: jax.Array, learned: PyTree = ()) -> ActorCriticState:
-        del learned
-        theta = policy.init(key, self.spec, self.config.net)
+        theta = policy.init(key, self.spec, self.config.net) if isinstance(learned, tuple) else learned
         return ActorCriticState(theta=theta, optimizer=make_optimizer(self.config).init(theta))
 
     def act(
@@ -79,6 +79,7 @@ class ActorCritic:
             return rollout_loss(logits, values, rollout, targets, advantages, config), logits
 
         grads, logits = jax.grad(inner_loss, has_aux=True)(state.theta)
+        grads = jax.lax.stop_gradient(grads) if self.first_order else grads
         if config.gradient_clip is not None:
             factor = clip_factor(squared_norm(grads), config.gradient_clip)
             grads = jax.tree.map(lambda g: factor * g, grads)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orexis import colors
-from orexis.config import AgentConfig, QLearningConfig
+from orexis.config import AgentConfig, HistoryNetConfig, PolicyNetConfig, QLearningConfig, TaskSpec
 
 if TYPE_CHECKING:
     from orexis.agents.base import Agent
@@ -74,6 +74,39 @@ _ENTRIES = (
 
 AGENTS: dict[str, AgentEntry] = {entry.name: entry for entry in _ENTRIES}
 """Every agent by the name one types."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyEntry:
+    """One way to learn a policy over lifetimes."""
+
+    name: str  # as `--learn` takes it
+    label: str  # as a reader of a figure sees it
+    color: str  # "#RRGGBB"
+    summary: str  # who lives, in docs/reference/evaluation.md
+    factory: Callable[[TaskSpec, HistoryNetConfig | PolicyNetConfig, AgentConfig], "Agent"]
+    """Makes the agent that is given the policy as `learned`."""
+
+
+def _rl2(spec: TaskSpec, network: HistoryNetConfig | PolicyNetConfig, config: AgentConfig) -> "Agent":
+    from orexis.agents.rl2 import Rl2
+
+    assert isinstance(network, HistoryNetConfig)
+    return Rl2(spec, network, config.rollout_length)
+
+
+def _maml(spec: TaskSpec, network: HistoryNetConfig | PolicyNetConfig, config: AgentConfig) -> "Agent":
+    from orexis.agents.actor_critic import ActorCritic
+
+    assert isinstance(network, PolicyNetConfig)
+    return ActorCritic(spec, dataclasses.replace(config, net=network))
+
+
+POLICIES: dict[str, PolicyEntry] = {
+    "rl2": PolicyEntry("rl2", "RL²", colors.WINE, "the policy, which learns in its memory alone", _rl2),
+    "maml": PolicyEntry("maml", "MAML", colors.OLIVE, "actor-critic, its theta the learned one at first", _maml),
+}
+"""The learned policies, by how they were learned."""
 
 LEARNERS = tuple(name for name, entry in AGENTS.items() if entry.learns)
 """The agents that learn from whatever they are paid."""

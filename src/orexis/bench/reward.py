@@ -16,7 +16,7 @@ NUM_DISTINCT = 1000  # steps that are told again and again
 
 def bench_reward(name: str, num_steps: int = 1_000_000) -> dict[str, Any]:
     """Returns steps a second of this process's time, and by how many MiB its memory grew after the first tenth."""
-    reward = NumpyReward(find_artefact(name))
+    reward = NumpyReward(find_artefact(name, "reward"))
     told = _random_steps(reward)
     reward.begin(1)
     started, early = time.process_time(), 0.0

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Doctor:
-    """Verify a run or a reward byte by byte; say what is wrong and what a resume would do."""
+    """Verify a run, a reward or a policy byte by byte; say what is wrong and what a resume would do."""
 
     folder: Positional[Path]
-    """A run folder, a reward folder or a learner folder."""
+    """A run folder, or the folder of a reward, a policy or a learner."""
 
     def run(self) -> int:
         if not os.path.isdir(self.folder):

@@ -31,11 +31,12 @@ class Evaluate:
     sources: Annotated[
         Positional[tuple[str, ...]],
         arg(
-            help=f"Shipped rewards (see orexis zoo list), run folders, reward folders, or any of: {' '.join(SOURCES)}."
+            help="Shipped rewards and policies (see orexis zoo list), folders of runs, rewards or policies, or any of: "
+            f"{' '.join(SOURCES)}."
         ),
     ]
     task: str | None = None
-    """Default: the task that the rewards were learned on."""
+    """Default: the task that the rewards or policies were learned on."""
     lifetimes: int = EVALUATION_LIFETIMES
     seed: int = 0
     agent: AgentName = "actor-critic"
@@ -45,7 +46,8 @@ class Evaluate:
     episodes: int | None = None
     """Of a lifetime; default the task's own."""
     actions: Literal["normal", "permuted", "extended"] = "normal"
-    """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused."""
+    """Actions as trained; or reversed; or with four diagonals more. A reward that sees the action is refused, a
+    policy where there are more of them."""
     json: Path | None = None
     """Where to write the summary."""
     csv: Path | None = None

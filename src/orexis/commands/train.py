@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from orexis.api import default_run_dir
 from orexis.commands.checks import replace, require_task
-from orexis.config import AgentConfig, HistoryNetConfig, MetaConfig, OuterConfig, RunConfig
+from orexis.config import AgentConfig, HistoryNetConfig, Learn, MamlConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.errors import UsageError
 from orexis.platform import find_processes
 from orexis.presets import VALIDATE_EVERY, preset, training_episodes
@@ -23,18 +23,22 @@ ARRAY_TASK = "SLURM_ARRAY_TASK_ID"
 
 @dataclasses.dataclass(frozen=True)
 class Train:
-    """Meta-learn an intrinsic reward on a task distribution."""
+    """Meta-learn an intrinsic reward, or a policy, on a task distribution."""
 
     task: Positional[str]
     """A name from `orexis tasks`, or module:Class for your own."""
+    learn: Learn = "reward"
+    """A reward; or a policy that rivals it: rl2, with a memory over its lifetime, or maml, the initialisation of agents
+    that learn by the extrinsic reward."""
     updates: int = RunConfig.updates
-    """Updates of the reward in total; a resumed run goes on to here."""
+    """Updates of what is learned, in total; a resumed run goes on to here."""
     seed: int | None = None
     """Default 0."""
     seeds: tuple[int, ...] = ()
     """Several seeds, each in a run folder of its own, one after the other; in a Slurm array, its task picks one."""
     run_dir: Path | None = None
-    """Run folder; default runs/TASK-seedS. With --seeds, the folder of the run folders seedS."""
+    """Run folder; default runs/TASK-seedS, of a policy runs/TASK-LEARN-seedS. With --seeds, the folder of the run
+    folders seedS."""
     checkpoint_every: int = RunConfig.checkpoint_every
     """Updates between two checkpoints."""
     episodes: int | None = None
@@ -44,7 +48,7 @@ class Train:
     begin_with: str | None = None
     """Start from a learner that was trained before: a run, its learner folder, or (eta alone) a reward."""
     validate_every: int = VALIDATE_EVERY
-    """Updates between two validations of the averaged reward; best/ holds the best of them. 0: none."""
+    """Updates between two validations of the averaged reward or policy; best/ holds the best of them. 0: none."""
     validation_lifetimes: int = RunConfig.validation_lifetimes
     stop_on_collapse: bool = RunConfig.stop_on_collapse
     """End the run, saved and with exit code 0, when its validation has fallen clearly below its best."""
@@ -78,16 +82,18 @@ class Train:
     agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
     reward: HistoryNetConfig = dataclasses.field(default_factory=HistoryNetConfig)
     outer: OuterConfig = dataclasses.field(default_factory=OuterConfig)
+    maml: MamlConfig = dataclasses.field(default_factory=MamlConfig)
 
     @classmethod
-    def for_task(cls, task: str, recipe: str = "tuned") -> "Train":
+    def for_task(cls, task: str, recipe: str = "tuned", learn: str = "reward") -> "Train":
         """Returns the command with the preset of `task` as its defaults. Raises UsageError if there is none."""
         try:
-            meta = preset(task, recipe)
+            meta = preset(task, recipe, learn)
         except ValueError as error:
-            raise UsageError(f"--recipe {recipe}: {error}") from error
+            raise UsageError(f"--recipe {recipe} --learn {learn}: {error}") from error
         return cls(
             task,
+            learn=meta.learn,
             recipe=cast(Any, recipe),
             episodes=training_episodes(task, recipe),
             lifetimes=meta.lifetimes,
@@ -95,6 +101,7 @@ class Train:
             agent=meta.agent,
             reward=meta.reward,
             outer=meta.outer,
+            maml=meta.maml,
         )
 
     def run(self) -> int:
@@ -128,7 +135,7 @@ class Train:
 
     def _of_seed(self, seed: int) -> "Train":
         """Returns the command that trains one of the seeds."""
-        run_dir = default_run_dir(self.task, seed) if self.run_dir is None else self.run_dir / f"seed{seed}"
+        run_dir = default_run_dir(self.task, seed, self.learn) if self.run_dir is None else self.run_dir / f"seed{seed}"
         return dataclasses.replace(self, seed=seed, run_dir=run_dir)
 
     def config(self) -> RunConfig:
@@ -156,7 +163,7 @@ class Train:
                 validate_every=self.validate_every or None,
                 validation_lifetimes=self.validation_lifetimes,
                 stop_on_collapse=self.stop_on_collapse,
-                meta=MetaConfig(agent=self.agent, reward=reward, outer=outer, lifetimes=self.lifetimes),
+                meta=MetaConfig(self.agent, reward, outer, self.lifetimes, self.learn, self.maml),
             )
         except ValueError as error:
             raise UsageError(str(error)) from error

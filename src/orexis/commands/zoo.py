@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Zoo:
-    """List the rewards that came with Orexis, show the card of one, or copy one."""
+    """List the rewards and policies that came with Orexis, show the card of one, or copy one."""
 
     what: Positional[Literal["list", "show", "export"]]
     name: Positional[str | None] = None
-    """A shipped reward, a run folder or a reward folder."""
+    """A shipped reward or policy, a run folder, or the folder of either."""
     out: Positional[Path | None] = None
     """The new folder that export writes."""
     evaluation: Path | None = None
     """A file of `orexis evaluate --json`, to be told on the card of the copy."""
     failures: tuple[str, ...] = ()
-    """Sentences for the card of the copy: what the reward is known to do badly."""
+    """Sentences for the card of the copy: what it is known to do badly."""
 
     def run(self) -> int:
         if self.what != "list" and self.name is None:

@@ -38,7 +38,7 @@ def default_folder() -> Path:
 def key_of(source: Source, setting: Setting, num_lifetimes: int, seed: int, num_steps: int | None = None) -> str | None:
     """Returns the hash of all that a table depends on; None where we cannot know: a task of the user's own.
 
-    A learned reward is known by the bytes that `source` was made from, not by what lies in its folder now.
+    What was learned is known by the bytes that `source` was made from, not by what lies in its folder now.
     """
     if setting.task_name not in TASKS:
         return None
@@ -49,6 +49,7 @@ def key_of(source: Source, setting: Setting, num_lifetimes: int, seed: int, num_
             "network": None if artefact is None else to_json(artefact.network),
             "task": repr(setting.task),
             "agent": [setting.agent, to_json(setting.config)],
+            "policy": None if isinstance(source.learned, tuple) else repr(source.agent),
             "bonus": to_json(setting.bonus),
             "lifetime_discount": setting.lifetime_discount,
             "actions": setting.actions,

@@ -30,20 +30,22 @@ def settle_task(
     artefacts: Mapping[str, Artefact], task_name: str | None, recipe: str | None = None
 ) -> tuple[str, AgentConfig]:
     """Returns the task to evaluate on and the agent's settings: the recipe's if one is named, else those that the
-    rewards were trained with, else the tuned ones. artefacts: the learned rewards by name."""
+    rewards were trained with, else the tuned ones. artefacts: the learned rewards and policies by name; a policy
+    lives with settings of its own."""
     tasks = {artefact.task for artefact in artefacts.values()}
     if task_name is None:
         if len(tasks) != 1:
             raise UsageError(f"say which --task: the sources name {', '.join(sorted(tasks)) or 'none'}")
         task_name = tasks.pop()
         if task_name not in TASKS:  # a name found in a file is never imported unasked
-            raise UsageError(f"the reward was learned on a task of its own; if you trust it, add --task {task_name}")
+            raise UsageError(f"what is named was learned on a task of its own; if you trust it, add --task {task_name}")
     if recipe is not None:
         try:
             return task_name, preset(task_name, recipe).agent
         except ValueError as error:
             raise UsageError(f"--recipe {recipe}: {error}") from error
-    configs = {name: trained_agent(artefact, name) for name, artefact in artefacts.items()}
+    rewards = {name: artefact for name, artefact in artefacts.items() if artefact.kind == "reward"}
+    configs = {name: trained_agent(artefact, name) for name, artefact in rewards.items()}
     chosen = next(iter(configs.values()), preset(task_name).agent)
     for name, config in configs.items():
         if config != chosen:
@@ -84,7 +86,7 @@ def evaluate_source(name: str, setting: Setting, plan: Plan) -> tuple[SourceTabl
     params, episodes, trace = evaluate_lifetimes(
         task,
         source.agent,
-        (),
+        source.learned,
         source.reward,
         source.params,
         plan.seed,
@@ -125,7 +127,7 @@ def settle(
 ) -> Setting:
     """Returns where the sources called are to live. Raises CommandError where they do not go together.
 
-    Learned rewards are opened here and nowhere else, so that what lives is what is told of it.
+    Learned rewards and policies are opened here and nowhere else, so that what lives is what is told of it.
     episodes: of a lifetime, if they are to be other than the task's own. recipe: see `settle_task`.
     options: of the task's own, see its class.
     """

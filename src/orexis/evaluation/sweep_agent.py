@@ -184,7 +184,7 @@ def weigh(source: str, setting: Setting, plan: Plan) -> float:
     @jax.jit
     def norms(seed: jax.Array) -> tuple[jax.Array, jax.Array]:
         keys = jax.random.split(jax.random.key(seed), NUM_WEIGHED)
-        lives = evaluate_batch(setting.task, made.agent, (), made.reward, made.params, seed, numbers)
+        lives = evaluate_batch(setting.task, made.agent, made.learned, made.reward, made.params, seed, numbers)
         return jax.vmap(lambda key: theta_norm(made.agent.init(key, ())))(keys), jax.vmap(theta_norm)(lives.agent)
 
     at_birth, at_end = norms(np.uint32(plan.seed))

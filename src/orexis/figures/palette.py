@@ -11,7 +11,7 @@ from typing import Any
 
 import matplotlib
 
-from orexis.agents.registry import AGENTS
+from orexis.agents.registry import AGENTS, POLICIES
 from orexis.colors import PALE, SKY, VERMILLION, YELLOW
 from orexis.evaluation.sources import SOURCES, Pair, is_learned
 from orexis.rewards.registry import LEARNED as LEARNED_REWARD
@@ -39,8 +39,11 @@ def _style(pair: Pair) -> SourceStyle:
 
 LEARNED = _style(Pair(LEARNED_REWARD))
 
-STYLES: dict[str, SourceStyle] = {name: _style(pair) for name, pair in SOURCES.items()}
-"""The sources that have a name of their own; everything else must be a learned reward."""
+STYLES: dict[str, SourceStyle] = {
+    **{name: _style(pair) for name, pair in SOURCES.items()},
+    **{name: SourceStyle(entry.label, entry.color) for name, entry in POLICIES.items()},
+}
+"""The sources that have a name of their own, and policies as figures call them; all else must be a learned reward."""
 
 ENDING_COLORS: dict[str, str] = {"A": SKY, "B": VERMILLION, "C": YELLOW, "nowhere": PALE}
 """Of the ways in which an episode of ABC World can end."""

@@ -21,11 +21,11 @@ import numpy as np
 import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orexis.agents.actor_critic import theta_norm
 from orexis.config import MetaConfig
 from orexis.meta.accumulate import Accumulated, ChunkResult, accumulate_chunks, add_in_order, all_finite, gather
 from orexis.meta.balance import entropy_cost, scales_of, step_balance
 from orexis.meta.chunks import AT_ONCE, SHORT, count_shares, default_chunk, largest_divisor
+from orexis.meta.learned.base import raise_head
 from orexis.meta.learner import Learner, Packing, begin_learner, pack, step_learner, unpacker
 from orexis.meta.lifetime import begin_lifetime, window_key
 from orexis.meta.outer import outer_loss
@@ -80,8 +80,12 @@ class Engine:
 
     @functools.cached_property
     def _agent_bytes(self) -> int:
-        agent = jax.eval_shape(self.parts.agent.init, jax.random.key(0))
+        agent = jax.eval_shape(self._begin_first).agent
         return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(agent))
+
+    def _begin_first(self) -> Lifetime:
+        zero = jnp.zeros((), jnp.int32)
+        return self._begin(self.parts.learned.init(self.parts, jax.random.key(0)), zero, zero, zero)
 
     @functools.cached_property
     def parts(self) -> Parts:
@@ -148,7 +152,7 @@ class Engine:
 
         def chunk_loss(networks: tuple[PyTree, PyTree], probes: jax.Array, chunk: Lifetime, counts: jax.Array):
             def lifetime_loss(lifetime: Lifetime, probe: jax.Array):
-                eta, phi = (_raise_head(network, probe[i]) for i, network in enumerate(networks))
+                eta, phi = self.parts.learned.probe(networks[0], probe[0]), raise_head(networks[1], probe[1])
                 key = window_key(self.seed, lifetime)
                 return outer_loss(self.parts, outer, eta, phi, lifetime, cost, key, scales=scales)
 
@@ -156,20 +160,22 @@ class Engine:
             return jnp.sum(losses * counts), (following, metrics, losses)
 
         def run_chunk(chunk: Lifetime, counts: jax.Array) -> ChunkResult:
-            # Each lifetime has a zero of its own added to the biases of both heads. Every gradient that it sends to
-            # eta or phi goes through them, so the gradients of these zeros tell whose is not finite.
+            # Each lifetime has zeros of its own added where every gradient that it sends to eta or phi comes by (of
+            # most networks, the bias of the head), so the gradients of these zeros tell whose is not finite.
             probes = jnp.zeros((*counts.shape, 2))
             (grads, shares), (following, metrics, losses) = jax.grad(chunk_loss, argnums=(0, 1), has_aux=True)(
                 precomputed, probes, chunk, counts
             )
-            norm = jax.vmap(theta_norm)(following.agent)
+            norm = jax.vmap(self.parts.learned.norm)(following.agent)
             carried = (following.rollout.value, following.reward_state, following.value_state)
             is_finite = jax.vmap(all_finite)((losses, shares, norm, carried))
             return ChunkResult(
                 gradients=pack(grads), following=following, metrics=metrics, norm=norm, is_finite=is_finite
             )
 
-        chunks = jax.tree.map(lambda x: x.reshape(-1, self.chunk, *x.shape[1:]), lifetimes)
+        size = self.chunk
+        assert size is not None
+        chunks = jax.tree.map(lambda x: x.reshape(len(x) // size, size, *x.shape[1:]), lifetimes)
         return accumulate_chunks(
             run_chunk,
             chunks,
@@ -181,7 +187,7 @@ class Engine:
         """Returns the learner and the lifetimes of `slots`, begun one by one: the same bits on any devices."""
         num = self.config.lifetimes
         key_eta, key_phi = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), num + 1))
-        eta, phi = self.parts.reward.init(key_eta), self.parts.value.init(key_phi)
+        eta, phi = self.parts.learned.init(self.parts, key_eta), self.parts.value.init(key_phi)
 
         def begin(slot: jax.Array) -> Lifetime:
             episode = slot * self.task.spec.episodes_per_lifetime // num
@@ -289,10 +295,4 @@ def _with_learner(state: TrainState, change: Callable[[Learner], Learner]) -> Tr
 
 
 def _unchunk(lifetimes: Lifetime) -> Lifetime:
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), lifetimes)
-
-
-def _raise_head(network: PyTree, probe: jax.Array) -> PyTree:
-    """Returns a network with `probe` f32[] added to its head's bias."""
-    head = network["head"]
-    return {**network, "head": {**head, "b": head["b"] + probe}}
+    return jax.tree.map(lambda x: x.reshape(len(x) * x.shape[1], *x.shape[2:]), lifetimes)

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 
 from orexis.meta.parts import Parts
-from orexis.meta.rollout import play, presample_noise
 from orexis.tasks.base import begin_world
 from orexis.types import Lifetime, PyTree
 
@@ -32,14 +31,12 @@ def begin_lifetime(
     generation: jax.Array,
     episode: jax.Array,
 ) -> Lifetime:
-    """Returns a newborn lifetime at the start of `episode`, its first rollout collected with its fresh theta."""
+    """Returns a newborn lifetime at the start of `episode`, its first rollout collected by its fresh agent."""
     key = lifetime_key(seed, slot, generation)
     key_world, key_agent, key_first = (jax.random.fold_in(key, stream) for stream in range(3))
     key_theta, key_reward = jax.random.split(key_agent)
     world = begin_world(parts.task, key_world, episode)
-    agent_state = parts.agent.init(key_theta)
-    noise = presample_noise(key_first, parts.agent.rollout_length, parts.task.spec.num_actions)
-    _, world, rollout, _ = play(parts.task, parts.agent, agent_state, world, noise, parts.privilege)
+    agent_state, world, rollout = parts.learned.begin(parts, eta, key_theta, world, key_first)
     return Lifetime(
         slot=slot,
         generation=generation,

@@ -9,31 +9,16 @@ rewards of the rollouts they acted in, R_1..R_N, and by V_phi after that.
 """
 
 import dataclasses
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 
 from orexis.config import OuterConfig
 from orexis.losses import all_actions_loss, entropy, entropy_loss, policy_gradient_loss, value_loss
+from orexis.meta.learned.window import Window
 from orexis.meta.parts import Parts
-from orexis.meta.rollout import play, presample_noise
 from orexis.returns import discounted_returns, gae
-from orexis.types import Alternatives, Lifetime, PyTree, Rollout, World, record
-
-
-@record
-class Window:
-    """What N inner updates made of a lifetime; rollouts are joined along time, S = (N+1)·T."""
-
-    rollouts: Rollout  # every field f32[S, ...]; observation without bootstraps, value likewise
-    logits: jax.Array  # f32[S, A]     of R_k under theta_k
-    rewards: jax.Array  # f32[N·T]     intrinsic, of R_0..R_{N-1}
-    agent: PyTree  # holding theta_N
-    reward_state: PyTree  # before R_N
-    last: Rollout  # R_N
-    world: World  # as R_N left it
-    alternatives: Alternatives | tuple[()]  # to the steps of R_1..R_N, [N·T, A, ...]; () where nobody asked
+from orexis.types import Alternatives, Lifetime, PyTree, Rollout, record
 
 
 @record
@@ -70,75 +55,6 @@ class WindowMetrics:
         return cls(*(jnp.zeros(()) for _ in dataclasses.fields(cls)))
 
 
-def unroll_window(
-    parts: Parts,
-    eta: PyTree,
-    lifetime: Lifetime,
-    num_updates: int,
-    key: jax.Array,
-    recorded: Rollout | None = None,
-    all_actions: bool = False,
-    alternatives: Alternatives | tuple[()] = (),
-) -> Window:
-    """Returns the window that starts in `lifetime`: `num_updates` times pay, learn, act. The key is consumed.
-
-    With `recorded` (R_1..R_N stacked, each field with a leading N) nothing is sampled: the
-    rollouts are read from it, so that the loss is a smooth function of eta alone. Then `alternatives` [N, T, A] are
-    those of the recorded steps, if the loss asks for all actions.
-    """
-    task, reward = parts.task, parts.reward
-    agent = parts.window_agent
-    carried = jax.lax.stop_gradient((agent.begin_window(lifetime.agent), lifetime.reward_state))
-
-    def live_one_update(carry, given):
-        agent_state, reward_state, rollout, world = carry
-        rewards, reward_state = reward.unroll(eta, reward_state, rollout)
-        agent_state, logits = agent.update_with_logits(agent_state, rollout, rewards, reward.returns)
-        if recorded is None:
-            actor, acting = agent.actor(agent_state)
-            _, world, following, steps = play(task, actor, acting, world, given, parts.privilege, all_actions)
-            others = steps.alternatives
-        else:
-            following, others = given
-        return (agent_state, reward_state, following, world), (rollout, rewards, logits, others)
-
-    inputs: PyTree = (recorded, alternatives)
-    if recorded is None:
-        keys = jax.random.split(key, num_updates)
-        inputs = jax.vmap(presample_noise, in_axes=(0, None, None))(keys, agent.rollout_length, task.spec.num_actions)
-    start = (*carried, lifetime.rollout, lifetime.world)
-    (agent_state, reward_state, last, world), (rewarded, rewards, logits, others) = (
-        _loop if agent.grows else jax.lax.scan
-    )(live_one_update, start, inputs)
-
-    last_logits = agent.logits(agent_state, last.observation[:-1])
-    length = agent.rollout_length
-
-    def join(before: jax.Array, final: jax.Array) -> jax.Array:
-        both = jnp.concatenate([before[:, :length], final[None, :length]])
-        return both.reshape(-1, *both.shape[2:])
-
-    return Window(
-        rollouts=jax.tree.map(join, rewarded, last),
-        logits=join(logits, last_logits),
-        rewards=rewards.reshape(-1),
-        agent=agent.end_window(agent_state),
-        reward_state=reward_state,
-        last=last,
-        world=world,
-        alternatives=jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), others),
-    )
-
-
-def _loop(body: Callable, carry: PyTree, inputs: PyTree) -> tuple[PyTree, PyTree]:
-    """Returns what `jax.lax.scan` does, from a Python loop: for a carry whose shapes change."""
-    outputs = []
-    for k in range(jax.tree.leaves(inputs)[0].shape[0]):
-        carry, output = body(carry, jax.tree.map(lambda x, k=k: x[k], inputs))
-        outputs.append(output)
-    return carry, jax.tree.map(lambda *rows: jnp.stack(rows), *outputs)
-
-
 def outer_loss(
     parts: Parts,
     config: OuterConfig,
@@ -164,10 +80,10 @@ def outer_loss(
     that of `losses.all_actions_loss`. The cost c_r on rewards keeps them where arctan is not flat.
     """
     scales = Scales.ones() if scales is None else scales
-    window = unroll_window(parts, eta, lifetime, config.window, key, recorded, config.all_actions, alternatives)
-    rollouts, length = window.rollouts, parts.agent.rollout_length
+    window = parts.learned.unroll(parts, eta, lifetime, config.window, key, recorded, config.all_actions, alternatives)
+    rollouts, length = window.rollouts, lifetime.rollout.action.shape[0]  # of R_0
     rollouts = dataclasses.replace(rollouts, reward=rollouts.reward / scales.unit)
-    num_rewarded = config.window * length  # rows of R_0..R_{N-1}
+    num_rewarded = rollouts.action.shape[0] - length  # rows of R_0..R_{N-1}
 
     value_state = jax.lax.stop_gradient(lifetime.value_state)
     facts = see_facts(window, rollouts.reward, lifetime, scales) if parts.privilege is not None else ()
@@ -190,8 +106,14 @@ def outer_loss(
     else:
         policy_loss = policy_gradient_loss(logits, rollouts.action[acted], weighed, acted_mask)
     entropy_term = entropy_loss(logits, acted_mask)
+    weight = parts.learned.weigh_first(lifetime)
+    if weight is not None:
+        first, counted = slice(length), weight * mask[:length]
+        weighed = advantages[first] / scales.advantage
+        policy_loss += policy_gradient_loss(window.logits[first], rollouts.action[first], weighed, counted)
+        entropy_term += entropy_loss(window.logits[first], counted)
 
-    ended = 1.0 - window.last.lifetime_goes_on[-1]
+    ended = 1.0 - rollouts.lifetime_goes_on[-1]
     value_mask = mask * jnp.where(jnp.arange(mask.shape[0]) < num_rewarded, 1.0, ended)
     value_term = value_loss(values[:-1], returns, value_mask)
 
@@ -272,7 +194,7 @@ def judge_actions(
 
     r, the next state and whether something ends come from the task's own step, V from phi having consumed that step.
     """
-    others, length = window.alternatives, parts.agent.rollout_length
+    others, length = window.alternatives, lifetime.rollout.action.shape[0]
     assert isinstance(others, Alternatives)
     acted = slice(length, None)
     rollouts = dataclasses.replace(window.rollouts, hints=())

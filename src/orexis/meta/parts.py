@@ -10,19 +10,26 @@ Both forms are the same function to float32 rounding, which is tested.
 """
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 import jax.numpy as jnp
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.agents.rl2 import Rl2
 from orexis.agents.window import WindowAgent
 from orexis.config import MetaConfig
 from orexis.meta.factored import FactoredActorCritic
+from orexis.meta.learned.base import Learned
+from orexis.meta.learned.initialisation import InitialisationLearning
+from orexis.meta.learned.policy import PolicyLearning
+from orexis.meta.learned.reward import RewardLearning
 from orexis.meta.privilege import Privilege
 from orexis.meta.value import LifetimeValue
 from orexis.networks import egocentric, history
 from orexis.networks.egocentric import Lookup
 from orexis.networks.lookup import DIRECT, Table
+from orexis.rewards.base import RewardSource
+from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.base import Task
 from orexis.tasks.tabled import Tabled, has_table
@@ -34,20 +41,22 @@ class Parts:
     """The makings of a window."""
 
     task: Task
-    agent: ActorCritic  # as it is born and carried from window to window
-    window_agent: WindowAgent  # as it learns inside one
-    reward: LearnedReward
+    agent: Any  # ActorCritic or Rl2, as it is born and carried from window to window
+    window_agent: WindowAgent | None  # as it learns inside one; None: it does not
+    reward: RewardSource  # what pays the agent
     value: LifetimeValue
+    network: Any  # HistoryNetConfig or PolicyNetConfig: eta's
+    learned: Learned = RewardLearning()
     table: Table | None = None
     privilege: Privilege | None = None  # None: phi sees what eta sees
 
     def precompute(self, eta: PyTree, phi: PyTree) -> tuple[PyTree, PyTree]:
         """Returns eta and phi in the form that `reward` and `value` unroll, differentiably: once an update."""
-        if self.table is None or not self.reward.tabulated:
+        if self.table is None or not self.value.tabulated:
             return eta, phi
         observations = jnp.asarray(self.table.observations)
         return (
-            history.tabulate(eta, observations, self.reward.config),
+            self.learned.tabulate(self, eta, observations),
             history.tabulate(phi, observations, self.value.remembering),
         )
 
@@ -60,19 +69,29 @@ def count_facts(privilege: Privilege | None) -> int:
 def make_parts(task: Task, config: MetaConfig, engine: Literal["fast", "dense"]) -> Parts:
     """Returns the parts for `task`; `engine="dense"` always means the plain ones."""
     table = Table(task.observation_table()) if engine == "fast" and has_table(task) else None  # type: ignore[attr-defined]
-    agent = ActorCritic(task.spec, config.agent, DIRECT if table is None else table)
-    factored = engine == "fast" and config.agent.optimizer == "sgd"
     lookup = None
     if table is not None and config.reward.view == "egocentric" and task.spec.agent_plane is not None:
         lookup = Lookup.of(table.observations, task.spec.agent_plane)
     tabulated = table is not None and not egocentric.replaces_planes(task.spec, config.reward)
     privilege = Privilege.of(task) if config.outer.privileged_value else None
-    return Parts(
-        task=task if table is None else Tabled(task),
-        agent=agent,
-        window_agent=FactoredActorCritic(agent) if factored else agent,
-        reward=LearnedReward(task.spec, config.reward, tabulated=tabulated, lookup=lookup),
-        value=LifetimeValue(task.spec, config.reward, tabulated, lookup, count_facts(privilege)),
-        table=table,
-        privilege=privilege,
-    )
+    shared: dict[str, Any] = {
+        "task": task if table is None else Tabled(task),
+        "value": LifetimeValue(task.spec, config.reward, tabulated, lookup, count_facts(privilege)),
+        "network": config.network,
+        "table": table,
+        "privilege": privilege,
+    }
+    if config.learn == "rl2":
+        policy = Rl2(task.spec, config.reward, config.agent.rollout_length, tabulated)
+        return Parts(agent=policy, window_agent=None, reward=Extrinsic(), learned=PolicyLearning(), **shared)
+    agent = ActorCritic(task.spec, config.agent, DIRECT if table is None else table)
+    window_agent: WindowAgent = agent
+    if config.learn == "maml" and config.maml.first_order:
+        window_agent = dataclasses.replace(agent, first_order=True)
+    elif engine == "fast" and config.agent.optimizer == "sgd":
+        window_agent = FactoredActorCritic(agent)
+    if config.learn == "maml":
+        learned = InitialisationLearning(config.maml)
+        return Parts(agent=agent, window_agent=window_agent, reward=Extrinsic(), learned=learned, **shared)
+    reward = LearnedReward(task.spec, config.reward, tabulated=tabulated, lookup=lookup)
+    return Parts(agent=agent, window_agent=window_agent, reward=reward, **shared)

@@ -111,7 +111,9 @@ class LifetimeValue:
         return jax.lax.stop_gradient(self.judge(params, outputs, facts))
 
     def remember(self, params: HistoryParams, state: LstmState, rollout: Rollout) -> tuple[jax.Array, LstmState]:
-        """Returns the LSTM's outputs after each step, f32[T, U], and the state after the last."""
+        """Returns the LSTM's outputs after each step, f32[T, U], and the state after the last; T may be 0."""
+        if not rollout.action.shape[0]:
+            return state.hidden[None][:0], state
         unroll = history.unroll_tabulated if self.tabulated else history.unroll
         return unroll(params, state, rollout, self.spec, self.remembering, self.lookup)
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from orexis.evaluation.table import SourceTable
 from orexis.rewards.registry import LEARNED
 from orexis.statistics import bootstrap_interval, ratio_interval
 
@@ -59,6 +60,11 @@ def measure_share(what: str, values: np.ndarray, whole: np.ndarray, bound: float
     """Returns the comparison of mean over mean of f[n] and f[n], two sources' numbers for the same lifetimes."""
     low, high = ratio_interval(values, whole)
     return Comparison(what, float(np.mean(values) / np.mean(whole)), float(low), float(high), bound)
+
+
+def episode_means(table: SourceTable, episodes: slice = slice(None)) -> np.ndarray:
+    """Returns f[n], the mean return of an episode of each lifetime, over some of its episodes."""
+    return table.extrinsic[:, episodes].mean(axis=1, dtype=np.float64)
 
 
 @dataclasses.dataclass(frozen=True)

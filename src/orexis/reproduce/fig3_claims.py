@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from orexis.evaluation.table import SourceTable
-from orexis.reproduce.claims import Claim, about_learned, measure, measure_share
+from orexis.reproduce.claims import Claim, about_learned, episode_means, measure, measure_share
 from orexis.tasks.abc import NonstationaryABC
 
 Tables: TypeAlias = Mapping[str, SourceTable]
@@ -26,7 +26,8 @@ def more_efficient(tables: Tables, optimum: float) -> Claim:
         "training a new agent",
         "mean return of an episode over the lifetime, learned less baseline, is above 0",
         lambda learned: tuple(
-            measure(f"learned − {baseline}", _means(learned) - _means(tables[baseline]), 0.0) for baseline in BASELINES
+            measure(f"learned − {baseline}", episode_means(learned) - episode_means(tables[baseline]), 0.0)
+            for baseline in BASELINES
         ),
     )
 
@@ -40,7 +41,9 @@ def near_optimal(tables: Tables, optimum: float) -> Claim:
         "the agent learned a near-optimal exploration-and-then-exploitation method with the learned intrinsic reward",
         f"mean return over the lifetime is at least {NEAR:.0%} of the hand-made strategy's",
         lambda learned: (
-            measure_share("learned / near-optimal", _means(learned), _means(tables["near-optimal"]), NEAR),
+            measure_share(
+                "learned / near-optimal", episode_means(learned), episode_means(tables["near-optimal"]), NEAR
+            ),
         ),
     )
 
@@ -52,7 +55,7 @@ def near_optimal_in_key_box(tables: Tables, optimum: float) -> Claim:
         "key-box",
         "learned intrinsic reward leads to a near-optimal exploration",
         f"mean return in the second half of the lifetime is at least {NEAR:.0%} of the optimum",
-        lambda learned: (measure("learned / optimum", _means(learned, _second_half(learned)) / optimum, NEAR),),
+        lambda learned: (measure("learned / optimum", episode_means(learned, _second_half(learned)) / optimum, NEAR),),
     )
 
 
@@ -94,11 +97,6 @@ CLAIMS: dict[str, tuple[Callable[[Tables, float], Claim], ...]] = {
     "nonstationary-abc": (recovers_sooner,),
 }
 """Each sentence of the paper about the figure: functions of the tables of a task by source, and its optimum."""
-
-
-def _means(table: SourceTable, episodes: slice = slice(None)) -> np.ndarray:
-    """Returns f[n], the mean return of an episode of each lifetime, over some of its episodes."""
-    return table.extrinsic[:, episodes].mean(axis=1, dtype=np.float64)
 
 
 def _second_half(table: SourceTable) -> slice:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from orexis import colors
-from orexis.config import CuriosityConfig, HistoryNetConfig, OuterConfig, TaskSpec, require
+from orexis.config import CuriosityConfig, HistoryNetConfig, OuterConfig, TaskSpec
+from orexis.config_json import require
 
 if TYPE_CHECKING:
     from orexis.rewards.base import RewardSource

@@ -1,7 +1,10 @@
-"""Reward artefacts: a folder with `reward.safetensors`, `reward.json` and a card, `README.md`.
+"""Artefacts, learned rewards and learned policies: a folder of arrays, a record and a card, `README.md`.
+
+    a reward   reward.safetensors   reward.json
+    a policy   policy.safetensors   policy.json     its record says `kind: policy`, and how it was learned: rl2 or maml
 
 Reading one runs no code, needs no JAX and trusts nothing: sizes are bounded before anything is
-read, the arrays are used only if their sha256 is the one in `reward.json`, and `reward.json`
+read, the arrays are used only if their sha256 is the one in the record, and the record
 only if its own is the one that it ends with.
 """
 
@@ -11,11 +14,11 @@ import math
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from orexis.config import HistoryNetConfig, TaskSpec
+from orexis.config import HistoryNetConfig, Learn, PolicyNetConfig, TaskSpec
 from orexis.config_json import from_json, to_json
 from orexis.networks import egocentric
 from orexis.storage.card import write_card
@@ -26,15 +29,37 @@ FORMAT_VERSION = 2
 READABLE = (1, 2)  # 1 is 2 without the record's own sha256
 
 
+Kind = Literal["reward", "policy"]
+Network = HistoryNetConfig | PolicyNetConfig
+Shapes = dict[str, dict[str, tuple[int, ...]]]
+
+NETWORKS: dict[Learn, type[Network]] = {"reward": HistoryNetConfig, "rl2": HistoryNetConfig, "maml": PolicyNetConfig}
+
+
 @dataclasses.dataclass(frozen=True)
 class Artefact:
-    """A learned reward as it lies on disk."""
+    """What was learned, as it lies on disk."""
 
     task: str
     spec: TaskSpec
-    network: HistoryNetConfig
+    network: Any  # HistoryNetConfig, of an initialisation (maml) PolicyNetConfig
     params: dict[str, dict[str, np.ndarray]]
-    record: dict[str, Any]  # the rest of reward.json: config, training budget, evaluation, versions
+    record: dict[str, Any]  # the rest of the record: config, training budget, evaluation, versions
+    learn: Learn = "reward"
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.learn)
+
+
+def kind_of(learn: Learn) -> Kind:
+    """Returns which kind of artefact holds what was learned so: the name of its folder in a run, and of its files."""
+    return "reward" if learn == "reward" else "policy"
+
+
+def kind_in(folder: Path) -> Kind:
+    """Returns which kind of artefact a folder holds, by its record's name; a reward if it holds none."""
+    return "policy" if (folder / "policy.json").is_file() and not (folder / "reward.json").exists() else "reward"
 
 
 def read_artefact(folder: Path) -> Artefact:
@@ -54,49 +79,63 @@ def read_artefact(folder: Path) -> Artefact:
 
 
 def _read(folder: Path) -> Artefact:
-    if not (folder / "reward.json").is_file():
-        raise FileNotFoundError(f"no reward in {folder}: it has no reward.json")
-    record = read_json(folder / "reward.json")
+    kind = kind_in(folder)
+    path, arrays = folder / f"{kind}.json", folder / f"{kind}.safetensors"
+    if not path.is_file():
+        raise FileNotFoundError(f"no reward in {folder}: it has no reward.json, nor a policy.json")
+    record = read_json(path)
     version = record.get("format_version")
     if version not in READABLE:
         raise DamagedError(
-            f"the reward in {folder} has format version {version!r}; this Orexis reads {_listed(READABLE)}"
+            f"the {kind} in {folder} has format version {version!r}; this Orexis reads {_listed(READABLE)}"
         )
-    if version >= 2:
-        check_seal(record, folder / "reward.json")
-    data = read_bounded(folder / "reward.safetensors")
+    if version >= 2 or kind == "policy":
+        check_seal(record, path)
+    data = read_bounded(arrays)
     if hashlib.sha256(data).hexdigest() != record.get("sha256"):
-        raise DamagedError(f"{folder / 'reward.safetensors'} is damaged: its sha256 is not the one in reward.json")
-    tensors = unpack_arrays(data, folder / "reward.safetensors")
+        raise DamagedError(f"{arrays} is damaged: its sha256 is not the one in {path.name}")
+    tensors = unpack_arrays(data, arrays)
     try:
+        learn = _read_learn(record, kind)
         spec = from_json(TaskSpec, record.get("spec"), "spec")
-        network = from_json(HistoryNetConfig, record.get("network"), "network")
-        egocentric.check_view(spec, network)
+        network = from_json(NETWORKS[learn], record.get("network"), "network")
+        if isinstance(network, HistoryNetConfig):
+            egocentric.check_view(spec, network)
         task = record.get("task")
         if not isinstance(task, str):
             raise ValueError(f"its task must be a name, not {task!r}")
     except ValueError as error:
-        raise DamagedError(f"the reward in {folder} cannot be read: {error}") from error
+        raise DamagedError(f"the {kind} in {folder} cannot be read: {error}") from error
     params: dict[str, dict[str, np.ndarray]] = {}
     for name, array in tensors.items():
         layer, _, leaf = name.partition(".")
         params.setdefault(layer, {})[leaf] = array
-    _check_arrays(folder, params, expected_shapes(spec, network))
-    return Artefact(task=task, spec=spec, network=network, params=params, record=record)
+    _check_arrays(folder, params, expected_shapes(spec, network, learn))
+    return Artefact(task=task, spec=spec, network=network, params=params, record=record, learn=learn)
+
+
+def _read_learn(record: dict[str, Any], kind: Kind) -> Learn:
+    """Returns how what `record` describes was learned. Raises ValueError if that is not of the `kind` it lies as."""
+    told, learn = record.get("kind", "reward"), record.get("learn", "reward")
+    if told != kind or learn not in list(NETWORKS) or kind_of(learn) != kind:
+        raise ValueError(f"it says that it is a {told!r} learned as {learn!r}, and lies there as a {kind}")
+    return learn
 
 
 def write_artefact(
     place: Path,
     task: str,
     spec: TaskSpec,
-    network: HistoryNetConfig,
+    network: Network,
     params: dict[str, dict[str, Any]],
     record: dict[str, Any],
+    learn: Learn = "reward",
 ) -> None:
-    """Writes the reward `params` to the folder `place`, replacing what was there in one step.
+    """Writes the reward or policy `params` to the folder `place`, replacing what was there in one step.
 
-    `record` holds what else reward.json tells: config, training budget, evaluation, versions.
+    `record` holds what else is told of it: config, training budget, evaluation, versions.
     """
+    kind = kind_of(learn)
     arrays = {
         f"{layer}.{leaf}": np.asarray(array, np.float32)
         for layer, leaves in params.items()
@@ -106,16 +145,17 @@ def write_artefact(
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
-        digest = write_durably(draft / "reward.safetensors", pack_arrays(arrays))
+        digest = write_durably(draft / f"{kind}.safetensors", pack_arrays(arrays))
         full = {
             "format_version": FORMAT_VERSION,
+            **({} if kind == "reward" else {"kind": kind, "learn": learn}),
             "task": task,
             "spec": to_json(spec),
             "network": to_json(network),
             "sha256": digest,
             **record,
         }
-        write_durably(draft / "reward.json", json_bytes(seal(full)))
+        write_durably(draft / f"{kind}.json", json_bytes(seal(full)))
         write_durably(draft / "README.md", write_card(full).encode())
         sync_folder(draft)
         swap_folder(draft, place)
@@ -124,30 +164,40 @@ def write_artefact(
         raise
 
 
-def expected_shapes(spec: TaskSpec, network: HistoryNetConfig) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Returns the shape of every array of a reward network, by layer and name."""
-    units = network.num_units
+def expected_shapes(spec: TaskSpec, network: Network, learn: Learn = "reward") -> Shapes:
+    """Returns the shape of every array of a reward or policy network, by layer and name."""
+    if isinstance(network, PolicyNetConfig):
+        heads = {"policy": spec.num_actions, "value": 1}
+        return {
+            **_planes_shapes(spec, network),
+            **{head: {"w": (network.num_hidden, size), "b": (size,)} for head, size in heads.items()},
+        }
+    units, outputs = network.num_units, 1 if learn == "reward" else spec.num_actions
     num_inputs = network.num_hidden + egocentric.num_told(spec, network)
-    core = (
+    core: dict[str, tuple[int, ...]] = (
         {"wx": (num_inputs, 4 * units), "wh": (units, 4 * units), "b": (4 * units,)}
         if network.history == "lstm"
         else {"w": (num_inputs, units), "b": (units,)}
     )
-    return {**_torso_shapes(spec, network), "core": core, "head": {"w": (units, 1), "b": (1,)}}
+    return {**_torso_shapes(spec, network), "core": core, "head": {"w": (units, outputs), "b": (outputs,)}}
 
 
-def _torso_shapes(spec: TaskSpec, network: HistoryNetConfig) -> dict[str, dict[str, tuple[int, ...]]]:
+def _torso_shapes(spec: TaskSpec, network: HistoryNetConfig) -> Shapes:
+    if not egocentric.replaces_planes(spec, network):
+        return _planes_shapes(spec, network)
+    num_features = egocentric.num_features(spec.observation_shape)
+    return {"hidden": {"w": (num_features, network.num_hidden), "b": (network.num_hidden,)}}
+
+
+def _planes_shapes(spec: TaskSpec, network: Network) -> Shapes:
     height, width, planes = spec.observation_shape
-    bias = (network.num_hidden,)
-    if egocentric.replaces_planes(spec, network):
-        return {"hidden": {"w": (egocentric.num_features(spec.observation_shape), network.num_hidden), "b": bias}}
     return {
         "conv": {"w": (9 * planes, network.num_filters), "b": (network.num_filters,)},
-        "hidden": {"w": (height * width * network.num_filters, network.num_hidden), "b": bias},
+        "hidden": {"w": (height * width * network.num_filters, network.num_hidden), "b": (network.num_hidden,)},
     }
 
 
-def _check_arrays(folder: Path, params: dict, expected: dict[str, dict[str, tuple[int, ...]]]) -> None:
+def _check_arrays(folder: Path, params: dict, expected: Shapes) -> None:
     found = {layer: {leaf: array.shape for leaf, array in leaves.items()} for layer, leaves in params.items()}
     if found != expected:
         raise DamagedError(f"the arrays of {folder} do not fit its spec: {_mismatch(expected, found)}")

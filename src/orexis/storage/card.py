@@ -1,4 +1,4 @@
-"""The card of a reward, `README.md` beside its arrays: what a person reads first, all of it from `reward.json`."""
+"""The card of a reward or policy, `README.md` beside its arrays: what a person reads first, all from its record."""
 
 from typing import Any
 
@@ -12,6 +12,18 @@ reward.begin(num_envs=1)          # once a lifetime
 intrinsic = reward.step(next_observation, action, extrinsic, done{more})
 ```
 """
+HOW_TO_EVALUATE = """
+Learned by Orexis as a rival to learned rewards, after Zheng et al., "What Can Learned Intrinsic Rewards Capture?" (ICML
+2020). {what} Let it live with
+
+```sh
+orexis evaluate {name} extrinsic-ep --task {task}
+```
+"""
+POLICIES = {
+    "rl2": "RL²: a policy with a memory over its whole lifetime; its parameters never change.",
+    "maml": "MAML: what theta begins as; actor-critic agents learn from there by the extrinsic reward.",
+}
 VIEWS = {
     "planes": "planes",
     "egocentric": "egocentric: things ahead and aside of the agent's own move, more prior knowledge than the paper has",
@@ -19,7 +31,7 @@ VIEWS = {
 
 
 def write_card(record: dict[str, Any]) -> str:
-    """Returns the card of the reward that `record`, a whole reward.json, describes."""
+    """Returns the card of the reward or policy that `record`, a whole reward.json or policy.json, describes."""
     sections = [_facts(record)]
     if record.get("evaluation"):
         sections.append(_evaluation(record["evaluation"]))
@@ -27,26 +39,43 @@ def write_card(record: dict[str, Any]) -> str:
         sections.append("\n".join(["## Known failures", "", *(f"- {line}" for line in record["known_failures"])]))
     if record.get("config", {}).get("meta"):
         sections.append("\n".join(["## Config", "", "```", *_leaves(record["config"]["meta"]), "```"]))
-    title = f"# A learned intrinsic reward for `{record['task']}`\n"
+    return _title(record) + "\n" + "\n\n".join(sections) + "\n"
+
+
+def _title(record: dict[str, Any]) -> str:
+    """Returns what it is and how to use it."""
+    name, task = record.get("name", "path/to/this/folder"), record["task"]
+    if record.get("kind") == "policy":
+        use = HOW_TO_EVALUATE.format(what=POLICIES[record["learn"]], name=name, task=task)
+        return f"# A learned policy for `{task}`\n{use}"
     more = ", observation=acted_on" if _view(record) == "egocentric" else ""
-    use = HOW_TO_USE.format(name=record.get("name", "path/to/this/folder"), more=more)
-    return title + use + "\n" + "\n\n".join(sections) + "\n"
+    return f"# A learned intrinsic reward for `{task}`\n{HOW_TO_USE.format(name=name, more=more)}"
 
 
 def _facts(record: dict[str, Any]) -> str:
     training, network = record.get("training", {}), record["network"]
+    kind = record.get("kind", "reward")
     rows = [
         ("task", f"`{record['task']}`"),
-        ("updates of the reward", training.get("updates", "?")),
+        *([] if kind == "reward" else [("learned as", record["learn"])]),
+        (f"updates of the {kind}", training.get("updates", "?")),
         ("lifetimes in parallel", training.get("lifetimes", "?")),
         ("environment steps", training.get("env_steps", "?")),
         ("seed", training.get("seed", "?")),
-        ("memory", network["history"]),
-        ("sees the action", "yes" if network["sees_action"] else "no"),
-        ("view", VIEWS[_view(record)]),
+        *(_senses(record) if "history" in network else []),
         ("sha256 of the arrays", f"`{record['sha256']}`"),
     ]
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _senses(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Returns the rows on what a network with a memory sees."""
+    network = record["network"]
+    return [
+        ("memory", network["history"]),
+        ("sees the action", "yes" if network["sees_action"] else "no"),
+        ("view", VIEWS[_view(record)]),
+    ]
 
 
 def _view(record: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`orexis doctor`: reads every byte of a run or a reward, says what is wrong and what a resume would do.
+"""`orexis doctor`: reads every byte of a run, a reward or a policy, says what is wrong and what a resume would do.
 
 Changes nothing, so that it can look at a run that is training.
 """
@@ -14,15 +14,15 @@ from orexis.config_json import from_json
 from orexis.errors import BAD_DATA, OK, BadDataError, UsageError
 from orexis.evaluation.sources import trained_agent
 from orexis.storage import checkpoint, lock
-from orexis.storage.artefact import read_artefact
+from orexis.storage.artefact import kind_of, read_artefact
 from orexis.storage.reading import DamagedError
 from orexis.training.folder import (
     BEST,
     CHECKPOINTS,
     CONFIG,
+    KINDS,
     LEARNER,
     METRICS,
-    REWARD,
     holds_run,
     read_config,
     refuse_another,
@@ -57,22 +57,25 @@ class Diagnosis:
 
 
 def examine(folder: Path) -> Diagnosis:
-    """Returns what is to be said about the folder of a run, a reward or a learner. Raises UsageError if it is none."""
+    """Returns what is to be said about the folder of a run, a reward, a policy or a learner.
+
+    Raises UsageError if it is none.
+    """
     if holds_run(folder):
         return examine_run(folder)
-    if (folder / "reward.json").exists() or (folder / "reward.safetensors").exists():
-        finding = examine_reward(folder)
+    if any((folder / f"{kind}.{end}").exists() for kind in KINDS for end in ("json", "safetensors")):
+        finding = examine_artefact(folder)
         usable = "it can be used" if finding.verdict == "good" else "it cannot be used: train or fetch it again"
         return Diagnosis([finding], usable)
     if (folder / RECORD).exists():
         finding = examine_learner(folder)
         usable = "a run can begin with it" if finding.verdict == "good" else "it cannot be used: fetch it again"
         return Diagnosis([finding], usable)
-    raise UsageError(f"{folder} is neither a run folder nor a reward folder")
+    raise UsageError(f"{folder} is neither a run folder nor a reward or policy folder")
 
 
-def examine_reward(folder: Path) -> Finding:
-    """Returns what is to be said about a reward artefact."""
+def examine_artefact(folder: Path) -> Finding:
+    """Returns what is to be said about the artefact of a reward or a policy."""
     try:
         artefact = read_artefact(folder)
         trained_agent(artefact, str(folder))
@@ -80,7 +83,9 @@ def examine_reward(folder: Path) -> Finding:
         return Finding("bad", str(error))
     training = artefact.record.get("training")
     updates = training.get("updates", "?") if isinstance(training, dict) else "?"
-    return Finding("good", f"{folder}: a reward for {artefact.task}, {updates} updates, every byte as it was written")
+    return Finding(
+        "good", f"{folder}: a {artefact.kind} for {artefact.task}, {updates} updates, every byte as it was written"
+    )
 
 
 def examine_learner(folder: Path) -> Finding:
@@ -109,12 +114,13 @@ def examine_run(folder: Path) -> Diagnosis:
             refuse_another(folder, from_json(RunConfig, good["config"]), config)
         except UsageError as error:
             findings.append(Finding("bad", f"{CONFIG} is not what was trained: {error}"))
-    if (folder / REWARD).exists():
-        findings.append(examine_reward(folder / REWARD))
+    made = kind_of(config.meta.learn) if config else next((k for k in KINDS if (folder / k).exists()), KINDS[0])
+    if (folder / made).exists():
+        findings.append(examine_artefact(folder / made))
     elif good:
-        findings.append(Finding("note", f"{REWARD}/ is missing; a resume writes it again"))
+        findings.append(Finding("note", f"{made}/ is missing; a resume writes it again"))
     if (folder / BEST).exists():
-        findings.append(examine_reward(folder / BEST))
+        findings.append(examine_artefact(folder / BEST))
     elif good and (good.get("validation") or {}).get("update") is not None:
         findings.append(Finding("bad", f"{BEST}/ is missing; a resume takes its next validation for the best"))
     if (folder / LEARNER).exists():

@@ -1,4 +1,4 @@
-"""`orexis zoo`: the rewards that came with this installation, and copies of rewards to give away."""
+"""`orexis zoo`: the rewards and policies that came with this installation, and copies of them to give away."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from orexis.storage.artefact import read_artefact
 from orexis.storage.card import write_card
 from orexis.storage.files import json_bytes, swap_folder, sync_folder, write_durably
 from orexis.storage.reading import SEAL, DamagedError, read_bounded, read_json, seal
-from orexis.zoo.registry import locate, open_reward, shipped_names
+from orexis.zoo.registry import locate, open_artefact, shipped_names
 
 
 def print_shipped() -> None:
     """Prints a row for each shipped reward; "learned" and "extrinsic-ep" are the mean returns of an episode."""
     shown = Table(box=None, caption="mean returns of an episode; orexis zoo show NAME tells the intervals")
-    for heading in ("name", "task", "action", "updates", "learned", "extrinsic-ep", "sha256"):
+    for heading in ("name", "task", "learned as", "action", "updates", "learned", "extrinsic-ep", "sha256"):
         shown.add_column(heading, no_wrap=True)
     for name in shipped_names():
         artefact = find_artefact(name)
@@ -31,7 +31,8 @@ def print_shipped() -> None:
         shown.add_row(
             name,
             artefact.task,
-            "yes" if artefact.network.sees_action else "no",
+            artefact.learn,
+            {True: "yes", False: "no", None: ""}[getattr(artefact.network, "sees_action", None)],
             str(record["training"]["updates"]),
             *(_mean(sources.get(source)) for source in ("learned", "extrinsic-ep")),
             record["sha256"][:8],
@@ -54,10 +55,10 @@ def export(name: str, out: Path, evaluation: Path | None = None, failures: Seque
         raise UsageError(f"{out} exists already; name a new folder")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"cannot write {out}: its folder does not exist")
-    find_artefact(name)
+    kind = find_artefact(name).kind
     folder = locate(name)
-    arrays = read_bounded(folder / "reward.safetensors")
-    record = read_json(folder / "reward.json")
+    arrays = read_bounded(folder / f"{kind}.safetensors")
+    record = read_json(folder / f"{kind}.json")
     record.pop(SEAL, None)
     if evaluation is not None:
         record["evaluation"] = _read_evaluation(evaluation, record["sha256"])
@@ -68,8 +69,8 @@ def export(name: str, out: Path, evaluation: Path | None = None, failures: Seque
     draft = out.with_name(f".{out.name}.tmp-{os.getpid()}")
     draft.mkdir()
     try:
-        write_durably(draft / "reward.safetensors", arrays)
-        write_durably(draft / "reward.json", json_bytes(seal(record)))
+        write_durably(draft / f"{kind}.safetensors", arrays)
+        write_durably(draft / f"{kind}.json", json_bytes(seal(record)))
         write_durably(draft / "README.md", write_card(record).encode())
         sync_folder(draft)
         read_artefact(draft)
@@ -102,7 +103,7 @@ def _read_evaluation(path: Path, digest: str) -> dict[str, Any]:
 def _digest(name: str) -> str | None:
     """Returns the sha256 of the reward that a source's name stands for, None if it stands for none."""
     try:
-        return open_reward(name).record["sha256"]
+        return open_artefact(name).record["sha256"]
     except (FileNotFoundError, DamagedError):
         return None
 

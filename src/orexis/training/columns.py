@@ -94,7 +94,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("theta_norm_mean", "norm of theta, mean over lifetimes", "20.2", "norm of theta, mean"),
     Column(
         "theta_norm_p99",
-        "norm of theta, 99th percentile over lifetimes, largest of the row",
+        "norm of theta, 99th percentile over lifetimes, largest of the row; of `--learn rl2` the norm of the memory, "
+        "which fills while the policy learns to use it",
         "20.4; more than five times its first value means diverging agents",
         "norm of theta, 99th perc.",
     ),

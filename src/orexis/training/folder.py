@@ -19,8 +19,10 @@ from orexis.zoo.registry import shipped_names
 
 FORMAT_VERSION = 1
 CONFIG, CHECKPOINTS, METRICS, LOG = "config.json", "checkpoints", "metrics.csv", "log.txt"
-REWARD, BEST, LEARNER = "reward", "best", "learner"
-"""What a run makes: the reward of its newest checkpoint, the one that validated best, the learner to begin with."""
+REWARD, POLICY, BEST, LEARNER = "reward", "policy", "best", "learner"
+"""What a run makes: the reward or policy of its newest checkpoint, the one that validated best, the learner to begin
+with."""
+KINDS = (REWARD, POLICY)
 
 
 @contextlib.contextmanager
@@ -106,6 +108,6 @@ def check_beginning(name: str) -> None:
     """Raises UsageError if `name` can be nothing to begin with: neither a folder nor a shipped reward."""
     if name not in shipped_names() and not os.path.isdir(name):
         raise UsageError(
-            f"--begin-with {name} is neither the folder of a run, a learner or a reward "
-            f"nor a shipped reward ({', '.join(shipped_names())})"
+            f"--begin-with {name} is neither the folder of a run, a learner, a reward or a policy "
+            f"nor a shipped one ({', '.join(shipped_names())})"
         )

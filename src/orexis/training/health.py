@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orexis.config import RunConfig, TaskSpec
+from orexis.storage.artefact import kind_of
 
 Row = Mapping[str, float]
 
@@ -39,7 +40,7 @@ def find_signs(first: Row, row: Row, config: RunConfig, spec: TaskSpec) -> dict[
 
 def _diverging_agents(at: Situation) -> str | None:
     norm, before = at.row["theta_norm_p99"], at.first["theta_norm_p99"]
-    if not norm > GROWTH * before:
+    if not norm > GROWTH * before or at.config.meta.learn == "rl2":  # a memory fills while it is learned
         return None
     clip = at.config.meta.agent.gradient_clip
     advice = "--agent.gradient-clip 2" if clip is None else f"an --agent.gradient-clip below {clip:g}"
@@ -51,7 +52,7 @@ def _diverging_agents(at: Situation) -> str | None:
 
 def _saturated_rewards(at: Situation) -> str | None:
     magnitude, cost = at.row["intrinsic_magnitude"], at.config.meta.outer.reward_cost
-    if not magnitude > SATURATED:
+    if not magnitude > SATURATED or at.config.meta.learn != "reward":
         return None
     advice = "--outer.reward-cost 0.05" if cost == 0.0 else f"an --outer.reward-cost above {cost:g}"
     return f"rewards saturate: their mean magnitude is {magnitude:.3g} and arctan ends at 1.57; try {advice}"
@@ -88,7 +89,7 @@ def _no_gradient(at: Situation) -> str | None:
     if at.row["eta_gradient_norm"] != 0.0:
         return None
     return (
-        "the meta-gradient is zero, so the reward cannot learn: does the task ever pay? "
+        f"the meta-gradient is zero, so the {kind_of(at.config.meta.learn)} cannot learn: does the task ever pay? "
         "If so, try a larger --outer.entropy-cost.init-value or --agent.learning-rate"
     )
 

@@ -5,7 +5,7 @@ the arrays must have the sha256 that the record tells and the record its own, an
 
     --begin-with RUN      RUN/learner, or the newest checkpoint of a run that has none
     --begin-with LEARNER  a folder that a run wrote, wherever it was copied
-    --begin-with REWARD   a shipped name or a reward folder: eta alone, all else starts fresh
+    --begin-with REWARD   a shipped name, a reward folder or a policy folder: eta alone, all else starts fresh
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class Beginning:
     """What a new run starts from."""
 
     name: str  # as it was typed
-    kind: Literal["learner", "reward"]
+    kind: Literal["learner", "reward", "policy"]
     sha256: str  # of the arrays
     arrays: dict[str, np.ndarray]  # by their paths in `Learner`
 
@@ -117,7 +117,7 @@ def read_beginning(name: str) -> Beginning:
         for layer, leaves in artefact.params.items()
         for leaf, array in leaves.items()
     }
-    return Beginning(name, "reward", artefact.record["sha256"], named)
+    return Beginning(name, artefact.kind, artefact.record["sha256"], named)
 
 
 def _from_checkpoint(name: str, folder: Path) -> Beginning:

@@ -1,9 +1,9 @@
 """A run from its first update to its last, through kills and resumes.
 
 The run goes in strides to the next multiple of `log_every`, `checkpoint_every` or `validate_every` updates. Between
-two strides the averaged reward is validated, a row of metrics written, a checkpoint saved or the run stopped. A row
-that was begun and a validation that is owed are kept in the checkpoint, so that a resumed run writes the same rows and
-reaches the same bits as one that was never interrupted, on as many devices or with `deterministic`.
+two strides the averaged reward or policy is validated, a row of metrics written, a checkpoint saved or the run
+stopped. A row that was begun and a validation that is owed are kept in the checkpoint, so that a resumed run writes the
+same rows and reaches the same bits as one that was never interrupted, on as many devices or with `deterministic`.
 """
 
 import collections
@@ -156,7 +156,7 @@ class Run:
     def _train(self, state: TrainState | None, report: Reporter) -> int:
         def prepare():
             ready = self._begin() if state is None else state
-            self._chooser.prepare(self.progress)
+            self._chooser.prepare(self.progress, ready.learner.eta_average)
             return ready, self.engine.compile_updates().lower(ready, np.int32(1)).compile()
 
         current, compiled = signals.run_interruptible(prepare)

@@ -1,4 +1,5 @@
-"""What a run makes of its learner: `learner/` and `reward/` at each checkpoint, `best/` when a validation was best."""
+"""What a run makes of its learner: `learner/` and `reward/` (or `policy/`) at each checkpoint, `best/` when a
+validation was best."""
 
 import dataclasses
 from pathlib import Path
@@ -8,11 +9,11 @@ from orexis.config import RunConfig, TaskSpec
 from orexis.config_json import to_json
 from orexis.meta.learner import Learner
 from orexis.platform import versions
-from orexis.storage.artefact import read_artefact, write_artefact
+from orexis.storage.artefact import Kind, kind_of, read_artefact, write_artefact
 from orexis.storage.reading import DamagedError
 from orexis.training.choosing.best import Score
 from orexis.training.choosing.validation import VALIDATION_SEED
-from orexis.training.folder import BEST, LEARNER, REWARD
+from orexis.training.folder import BEST, LEARNER
 from orexis.training.learners import read_learner, write_learner
 from orexis.training.progress import Progress
 
@@ -26,39 +27,44 @@ class Outputs:
     spec: TaskSpec
 
     def write(self, learner: Learner, progress: Progress) -> None:
-        """Writes the learner, then its averaged reward."""
+        """Writes the learner, then what it has learned, averaged."""
         record = self._record(progress)
         about = {"task": self.config.task, "spec": to_json(self.spec), **record}
         write_learner(self.run_dir / LEARNER, learner, about)
-        self._write_reward(REWARD, learner, record)
+        self._write_artefact(self.kind, learner, record)
 
     def write_best(self, learner: Learner, progress: Progress, score: Score) -> None:
-        """Writes the averaged reward as the best one, and by which validation."""
+        """Writes what was learned, averaged, as the best so far, and by which validation."""
         record = self._record(progress)
         on = {"lifetimes": self.config.validation_lifetimes, "seed": VALIDATION_SEED}
         record["training"]["validation"] = {**dataclasses.asdict(score), **on}
-        self._write_reward(BEST, learner, record)
+        self._write_artefact(BEST, learner, record)
 
     def are_of(self, step: int) -> bool:
-        """Returns whether learner and reward are there and of update `step`; a kill may have come before."""
+        """Returns whether learner and artefact are there and of update `step`; a kill may have come before."""
         try:
-            records = read_learner(self.run_dir / LEARNER)[1], read_artefact(self.run_dir / REWARD).record
+            records = read_learner(self.run_dir / LEARNER)[1], read_artefact(self.run_dir / self.kind).record
         except (DamagedError, FileNotFoundError):
             return False
         told = [record.get("training") for record in records]
         return all(isinstance(training, dict) and training.get("updates") == step for training in told)
 
     def has_best(self) -> bool:
-        """Returns whether the best reward is there, every byte as it was written."""
+        """Returns whether the best artefact is there, every byte as it was written."""
         try:
             read_artefact(self.run_dir / BEST)
         except (DamagedError, FileNotFoundError):
             return False
         return True
 
-    def _write_reward(self, name: str, learner: Learner, record: dict[str, Any]) -> None:
-        network = self.config.meta.reward
-        write_artefact(self.run_dir / name, self.config.task, self.spec, network, learner.eta_average, record)
+    @property
+    def kind(self) -> Kind:
+        """What the run learns, and where in its folder that lies."""
+        return kind_of(self.config.meta.learn)
+
+    def _write_artefact(self, name: str, learner: Learner, record: dict[str, Any]) -> None:
+        meta, place = self.config.meta, self.run_dir / name
+        write_artefact(place, self.config.task, self.spec, meta.network, learner.eta_average, record, meta.learn)
 
     def _record(self, progress: Progress) -> dict[str, Any]:
         """Returns what is told of the run so far."""

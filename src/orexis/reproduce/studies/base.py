@@ -15,7 +15,7 @@ from orexis.interop.xla_flags import known_flags
 from orexis.platform import cache_folder
 from orexis.reproduce import base
 from orexis.reproduce.base import SMOKE_LIFETIMES, Request, TaskBudget
-from orexis.reproduce.claims import Comparison, measure
+from orexis.reproduce.claims import Comparison, episode_means, measure
 from orexis.storage.artefact import Artefact
 from orexis.tools.arms import Arm, train_arm
 
@@ -103,11 +103,6 @@ def average_seeds(source: str, tables: Sequence[SourceTable]) -> SourceTable:
     return dataclasses.replace(tables[0], source=source, **columns)
 
 
-def means(table: SourceTable, episodes: slice = slice(None)) -> np.ndarray:
-    """Returns f[n], the mean return of an episode of each lifetime, over some of its episodes."""
-    return table.extrinsic[:, episodes].mean(axis=1, dtype=np.float64)
-
-
 def tenth(table: SourceTable) -> int:
     """Returns how many episodes a tenth of the lifetime has, at least one."""
     return max(1, table.extrinsic.shape[1] // 10)
@@ -122,9 +117,9 @@ def difference(
     episodes: slice = slice(None),
 ) -> Comparison:
     """Returns the comparison of the mean difference of two sources, lifetime by lifetime, with `bound`."""
-    return measure(what, means(first, episodes) - means(second, episodes), bound, at_least)
+    return measure(what, episode_means(first, episodes) - episode_means(second, episodes), bound, at_least)
 
 
 def difference_facts(first: SourceTable, second: SourceTable) -> dict[str, Any]:
     """Returns the mean difference of two sources, lifetime by lifetime, with its interval, as JSON."""
-    return mean_and_interval(means(first) - means(second))
+    return mean_and_interval(episode_means(first) - episode_means(second))

@@ -22,6 +22,7 @@ from orexis.reproduce.base import (
     words_of,
     write_results,
 )
+from orexis.reproduce.claims import episode_means
 from orexis.reproduce.studies.base import (
     BUDGETS,
     Found,
@@ -29,7 +30,6 @@ from orexis.reproduce.studies.base import (
     common_updates,
     difference_facts,
     find_arms,
-    means,
     training_facts,
 )
 from orexis.reproduce.studies.fig7_claims import CLAIMS, LABELS, PLAIN, WHOLE
@@ -119,7 +119,7 @@ def run_panel(request: Request, task: str, found: Found) -> tuple[Panel, dict[st
         evaluated.setting.task.optimum(),  # type: ignore[attr-defined]
         "; ".join(notes),
         STYLES,
-        {name: [float(means(table).mean()) for table in each] for name, each in by_seed.items()},
+        {name: [float(episode_means(table).mean()) for table in each] for name, each in by_seed.items()},
     )
     return panel, evaluated.artefacts
 

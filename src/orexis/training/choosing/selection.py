@@ -1,4 +1,4 @@
-"""Choosing a run's best reward while it trains: when to validate, what to keep, what to say, when to end.
+"""Choosing a run's best reward or policy while it trains: when to validate, what to keep, what to say, when to end.
 
 The first process validates, on its own devices; the others go on to where they meet next.
 """
@@ -18,22 +18,23 @@ from orexis.training.choosing.validation import COSTLY, Validator, share_of_step
 from orexis.training.folder import BEST
 from orexis.training.outputs import Outputs
 from orexis.training.progress import Progress
+from orexis.types import PyTree
 
 
 class Chooser:
-    """Validates the averaged reward every `validate_every` updates and keeps the best."""
+    """Validates what is learned, averaged, every `validate_every` updates and keeps the best."""
 
     def __init__(self, config: RunConfig, task: Task, outputs: Outputs):
         self.config, self._task, self._outputs = config, task, outputs
         self._validator: Validator | None = None
 
-    def prepare(self, progress: Progress) -> None:
-        """Compiles what validates, in the first process, if the run will come to a validation."""
+    def prepare(self, progress: Progress, eta: PyTree) -> None:
+        """Compiles what validates things shaped like `eta`, in the first process, if the run will come to it."""
         every = self.config.validate_every
         comes = every is not None and self.config.updates // every > progress.step // every
         if distributed.is_first() and (comes or progress.best.owed):
             validator = Validator(self._task, self.config.meta, self.config.validation_lifetimes)
-            validator.compile()
+            validator.compile(eta)
             self._validator = validator
 
     def is_due(self, step: int) -> bool:

@@ -1,4 +1,4 @@
-"""Validation: the same fresh lifetimes under every reward that a run has on its way, to keep the best.
+"""Validation: the same fresh lifetimes under every reward or policy that a run has on its way, to keep the best.
 
 The lifetimes belong to a seed of their own. Reports use seed 0 and sweeps 9000, so whatever is chosen here was
 not chosen on what is reported. Chunks have one size on any number of devices: the scores are the same bits.
@@ -11,9 +11,13 @@ import jax
 import numpy as np
 
 from orexis.agents.actor_critic import ActorCritic
+from orexis.agents.base import Agent
+from orexis.agents.registry import POLICIES
 from orexis.config import MetaConfig, RunConfig, TaskSpec
 from orexis.evaluation.lifetimes import Episodes, lifetimes_program
 from orexis.meta.engine import make_mesh
+from orexis.rewards.base import RewardSource
+from orexis.rewards.extrinsic import Extrinsic
 from orexis.rewards.learned import LearnedReward
 from orexis.tasks.base import Task
 from orexis.training.choosing.best import Score
@@ -27,29 +31,36 @@ COSTLY = 0.25
 
 
 class Validator:
-    """Scores rewards on fixed lifetimes; its program is compiled once."""
+    """Scores rewards or policies on fixed lifetimes; its program is compiled once."""
 
     def __init__(self, task: Task, meta: MetaConfig, num_lifetimes: int, devices: list[jax.Device] | None = None):
         """devices: by default those of this process; no more are used than there are chunks."""
         chunks = -(-num_lifetimes // CHUNK)
         self.num_lifetimes = num_lifetimes
         self._mesh = make_mesh((jax.local_devices() if devices is None else devices)[:chunks])
-        self._reward = LearnedReward(task.spec, meta.reward)
-        agent = ActorCritic(task.spec, meta.agent)
-        self._program = lifetimes_program(*cast(Any, (task, agent, self._reward, self._mesh, False)))
+        self._pays = meta.learn == "reward"  # else what is learned acts
+        agent: Agent = ActorCritic(task.spec, meta.agent)
+        reward: RewardSource = LearnedReward(task.spec, meta.reward)
+        if not self._pays:
+            agent, reward = POLICIES[meta.learn].factory(task.spec, meta.network, meta.agent), Extrinsic()
+        self._program = lifetimes_program(*cast(Any, (task, agent, reward, self._mesh, False)))
         self._compiled: Callable | None = None
 
-    def compile(self) -> None:
-        """Compiles the program, if that was not done yet."""
+    def compile(self, eta: PyTree) -> None:
+        """Compiles the program for anything shaped like `eta`, if that was not done yet."""
         if self._compiled is None:
-            eta = jax.eval_shape(self._reward.init, jax.random.key(0))
+            eta = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), eta)
             numbers = jax.ShapeDtypeStruct((self._mesh.size, CHUNK), np.int32)
             seed = jax.ShapeDtypeStruct((), np.uint32)
-            self._compiled = self._program.lower(numbers, seed, (), eta).compile()
+            self._compiled = self._program.lower(numbers, seed, *self._given(eta)).compile()
+
+    def _given(self, eta: PyTree) -> tuple[PyTree, PyTree]:
+        """Returns what an agent is born with and what pays it."""
+        return ((), eta) if self._pays else (eta, ())
 
     def score(self, eta: PyTree, must_stop: Callable[[], bool] = lambda: False) -> Score | None:
-        """Returns the score of the reward `eta`, arrays of the host; None if `must_stop` said so on the way."""
-        self.compile()
+        """Returns the score of `eta`, arrays of the host; None if `must_stop` said so on the way."""
+        self.compile(eta)
         assert self._compiled is not None
         returns, lengths = [], []
         at_once = CHUNK * self._mesh.size
@@ -57,7 +68,9 @@ class Validator:
             if must_stop():
                 return None
             numbers = np.arange(begin, begin + at_once, dtype=np.int32).reshape(self._mesh.size, CHUNK)
-            episodes: Episodes = jax.device_get(self._compiled(numbers, np.uint32(VALIDATION_SEED), (), eta)[1])
+            episodes: Episodes = jax.device_get(
+                self._compiled(numbers, np.uint32(VALIDATION_SEED), *self._given(eta))[1]
+            )
             returns.append(episodes.extrinsic.reshape(at_once, -1))
             lengths.append(episodes.length.reshape(at_once, -1))
         wanted = slice(self.num_lifetimes)

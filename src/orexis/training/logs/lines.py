@@ -6,11 +6,24 @@ from pathlib import Path
 
 import numpy as np
 
-from orexis.config import RunConfig, TaskSpec
+from orexis.config import Learn, RunConfig, TaskSpec
 from orexis.errors import BadDataError
+from orexis.storage.artefact import kind_of
 from orexis.training.columns import read_metrics
-from orexis.training.folder import BEST, METRICS, REWARD
+from orexis.training.folder import BEST, METRICS
 from orexis.training.progress import Progress
+
+_LEARNED: dict[Learn, str] = {
+    "reward": "what is learned: a reward. {lifetimes} agents at a time start knowing nothing and live {episodes} "
+    "episodes each, paid by this reward alone; after every {window} of their own steps of learning, one update changes "
+    "it so that they collect more of the task's reward",
+    "rl2": "what is learned: a policy with a memory (RL²). It lives {lifetimes} lifetimes of {episodes} episodes at a "
+    "time and remembers all of each; one update every {window} rollouts changes it so that it collects more",
+    "maml": "what is learned: where agents begin (MAML). {lifetimes} agents at a time begin there, live {episodes} "
+    "episodes each and learn from the task's reward; after every {window} of their steps of learning, one update "
+    "changes the beginning so that they collect more",
+}
+"""What is said of each thing that a run can learn."""
 
 
 def opening(config: RunConfig, spec: TaskSpec, done: int, num_devices: int, run_dir: Path) -> list[str]:
@@ -24,13 +37,13 @@ def opening(config: RunConfig, spec: TaskSpec, done: int, num_devices: int, run_
         return [where]
     return [
         where,
-        f"what is learned: a reward. {meta.lifetimes} agents at a time start knowing nothing and live "
-        f"{spec.episodes_per_lifetime} episodes each, paid by this reward alone; after every {meta.outer.window} of "
-        "their own steps of learning, one update changes it so that they collect more of the task's reward",
+        _LEARNED[meta.learn].format(
+            lifetimes=meta.lifetimes, episodes=spec.episodes_per_lifetime, window=meta.outer.window
+        ),
         "what the numbers mean: return is what an agent collects of the task's reward in an episode, mean over agents "
         "young and old: it should rise. entropy is how freely they still try, "
         f"from {math.log(spec.num_actions):.3g} down to 0, where they are stuck. A validation is the return of fresh "
-        "agents under the reward as it is then",
+        f"agents under the {kind_of(meta.learn)} as it is then",
         f"every number goes to {run_dir / METRICS}, explained in docs/reference/metrics.md; "
         f"`{_command('plot', run_dir)}` draws them at any time. Ctrl-C saves and stops. Now compiling, which "
         "takes a minute or so, less the next time",
@@ -39,8 +52,8 @@ def opening(config: RunConfig, spec: TaskSpec, done: int, num_devices: int, run_
 
 def closing(config: RunConfig, progress: Progress, run_dir: Path) -> list[str]:
     """Returns what is said after the last update: what was reached, and what to do with it."""
-    best = progress.best
-    lines = [f"done: {progress.step} updates, {progress.env_steps} steps; the reward is in {run_dir / REWARD}"]
+    best, kind = progress.best, kind_of(config.meta.learn)
+    lines = [f"done: {progress.step} updates, {progress.env_steps} steps; the {kind} is in {run_dir / kind}"]
     returns = _first_and_last_returns(run_dir)
     reached = []
     if returns is not None:
@@ -54,7 +67,7 @@ def closing(config: RunConfig, progress: Progress, run_dir: Path) -> list[str]:
         lines.append(f"reached: {'; '.join(reached)}")
     if returns is not None and not returns[1] > returns[0]:
         lines.append("the return has not risen: most tasks need thousands of updates; see the warnings above, if any")
-    source = run_dir / (REWARD if best.score is None else BEST)
+    source = run_dir / (kind if best.score is None else BEST)
     task = ("--task", config.task) if ":" in config.task else ()
     more = ("--updates", str(2 * config.updates), "--resume", "--run-dir", str(run_dir))
     compare = _command("evaluate", source, "extrinsic-ep", *task)
