@@ -32,7 +32,7 @@ def test_the_table_of_sources_is_that_of_the_registries():
 
 
 def test_the_table_of_policies_is_that_of_the_registry():
-    _, *rows = read_table("evaluation.md", "policy")
+    _, *rows = read_table("reference/evaluation.md", "policy")
     assert rows == [[f"`{name}`", entry.summary] for name, entry in POLICIES.items()]
 
 

@@ -74,6 +74,10 @@ def as_fields(lines: list[str], parameters: set[str]) -> list[str]:
         goes_on = in_field and line.startswith(" ")
         if begins != in_field and not goes_on and found and found[-1]:
             found.append("")  # a list of fields begins and ends with an empty line
-        found.append(f":param {match[1]}: {match[2]}" if match and begins else line)
+        if match and begins:
+            names = match[1].split(", ")
+            found += [*(f":param {name}: see {names[-1]}." for name in names[:-1]), f":param {names[-1]}: {match[2]}"]
+        else:
+            found.append(line)
         in_field = begins or goes_on
     return found

@@ -56,8 +56,8 @@ def test_figures_are_counted_and_linked(tmp_path):
     for name, some in (("fig12", judged), ("fig5", judged[2:])):
         (tmp_path / name / "claims.json").write_text(json.dumps({"claims": some}))
     table = claims.table_of_figures(tmp_path, "x/{}.md").splitlines()
-    assert table[2] == "| [figure 5](x/fig5.md) | what walks to A, B and C are paid in Random ABC | 1 does not |"
-    assert table[3] == "| [figure 12](x/fig12.md) |  | 2 hold, 1 does not |"
+    assert table[2] == "| [figure\u00a05](x/fig5.md) | what walks to A, B and C are paid in Random ABC | 1 does not |"
+    assert table[3] == "| [figure\u00a012](x/fig12.md) |  | 2 hold, 1 does not |"
     assert "| [12](x/fig12.md) | t | “a \\| b” | **holds** |" in claims.table_of_claims(tmp_path, "x/{}.md", read=False)
 
 
@@ -67,7 +67,7 @@ def test_every_option_of_every_command_is_told(pages):
         section = page.split(f"\n## orexis {name}\n")[1].split("\n## ")[0]
         for option in commands.options_of(command):
             assert f"| `{option.name}" in section, f"orexis {name}: nothing of {option.name}"
-    assert "| `--updates INT` | `20000` | Updates of the reward in total;" in page
+    assert "| `--updates INT` | `20000` | Updates of what is learned, in total;" in page
     assert "| `--outer.gradient-clip FLOAT` |  |" in page
     assert "| `--resume` | `False` |" in page
     assert "orexis evaluate [SOURCES ...] [OPTIONS]" in page
@@ -126,7 +126,8 @@ def test_lines_that_explain_parameters_become_fields():
         "",
         ":param a: one",
         "    more.",
-        ":param b, c: two",
+        ":param b: see c.",
+        ":param c: two",
         "",
         "Then: words.",
         "",
