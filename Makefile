@@ -12,19 +12,26 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCKED := --extra dev --extra docs --extra tensorboard --extra notebooks
 
-.PHONY: demo test test-slow smoke lint docs lock clean
+.PHONY: demo test test-slow test-browser test-slurm smoke lint docs lock clean
 
 demo: $(VENV)/ready  ## train a reward on Random ABC, evaluate it, draw: a few minutes, into ./demo
 	$(BIN)/orexis demo --out demo
 
 test: $(VENV)/ready  ## the fast suite; PYTHON=python3.13 for another interpreter
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not slurm"
 
 test-slow: $(VENV)/ready  ## learning and long checks
-	$(BIN)/python -m pytest -q -n 2 -m slow
+	$(BIN)/python -m pytest -q -n 2 -m "slow and not browser"
+
+test-browser: $(VENV)/ready  ## the viewer's page in a Chromium; needs one, and fetches Playwright if it is not there
+	$(BIN)/python -c 'import playwright' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "playwright>=1.50,<2"
+	$(BIN)/python -m pytest -q -m browser
 
 smoke: $(VENV)/ready  ## a few tests of everything, for one more interpreter
 	$(BIN)/python -m pytest -q -n 2 -m smoke
+
+test-slurm: $(VENV)/ready  ## docs/how-to/cluster.md under a Slurm of its own; needs Debian's slurm-wlm and munge
+	$(BIN)/python -m pytest -q -m slurm
 
 lint: $(VENV)/ready  ## style, format and types
 	$(BIN)/ruff check .

@@ -97,7 +97,8 @@ def test_there_are_snippets():
 def test_every_fault_has_a_test_that_exists_and_was_run():
     page = (ROOT / "docs" / "explanation" / "reliability.md").read_text(encoding="utf-8")
     links = rows(page)
-    assert list(links) == list(range(1, 23))
+    assert len(links) >= 37
+    assert list(links) == list(range(1, len(links) + 1))
     named = {link for row in links.values() for link in row}
     for link in named:
         text = (ROOT / link.file).read_text(encoding="utf-8")

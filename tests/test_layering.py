@@ -27,6 +27,7 @@ LINES = (
     ("evaluation",),
     ("figures",),
     ("training",),
+    ("viewer",),
     ("bench",),
     ("tools",),
     ("reproduce",),

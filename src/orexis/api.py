@@ -90,6 +90,8 @@ def train(
     config = make_config(task, recipe, meta, learn, updates=updates, seed=seed, **settings)
     if devices is not None and devices < 1:
         raise ValueError(f"devices must be at least 1, not {devices}")
+    if run_dir == "":
+        raise ValueError("run_dir is empty; name a folder")
     if config.begin_with is not None and not resume:
         check_beginning(config.begin_with)
     require_log(log)

@@ -22,6 +22,7 @@ from orexis.commands.runs import Runs
 from orexis.commands.sweep import Sweep
 from orexis.commands.tasks import Tasks
 from orexis.commands.train import Train
+from orexis.commands.view import View
 from orexis.commands.zoo import Zoo
 from orexis.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError
 
@@ -33,6 +34,7 @@ COMMANDS: dict[str, type] = {
     "runs": Runs,
     "plot": Plot,
     "evaluate": Evaluate,
+    "view": View,
     "sweep": Sweep,
     "reproduce": Reproduce,
     "bench": Bench,
@@ -101,6 +103,8 @@ def _parse(arguments: list[str]):
     default = None
     if command is Train and rest and not rest[0].startswith("-"):
         default = Train.for_task(rest[0], _option(rest, "--recipe") or "tuned", _option(rest, "--learn") or "reward")
+    if rest and _option(rest, "--run-dir") == "":  # would be taken for the current folder
+        raise UsageError("--run-dir is empty; name a folder")
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

@@ -8,11 +8,25 @@ PREEMPTED = 75  # by SIGTERM; the same command with --resume goes on
 INTERRUPTED = 130  # by Ctrl-C; likewise
 
 
+_BIDI = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_UNPRINTABLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_UNPRINTABLE |= {ord(letter): f"\\u{ord(letter):04x}" for letter in _BIDI}
+
+
+def printable(text: str, lines: bool = False) -> str:
+    """Returns `text` as it may be shown: control characters, which a terminal would obey, are spelled out.
+
+    lines: line breaks and tabs stay. For all that comes out of a file: names and texts in it may be hostile.
+    """
+    kept = {ord("\n"): "\n", ord("\t"): "\t"} if lines else {}
+    return text.translate({**_UNPRINTABLE, **kept})
+
+
 class CommandError(Exception):
     """Ends a command with `code` and one sentence; no traceback unless asked for."""
 
     def __init__(self, message: str, code: int):
-        super().__init__(message)
+        super().__init__(printable(message))
         self.code = code
 
 

@@ -27,6 +27,8 @@ SLOW = {
 """Pages that train or evaluate with the command line, which compiles a whole window each time."""
 WITHOUT = {"how-to/index.md"}
 """Pages that lead to others and have nothing to run."""
+ELSEWHERE = {"how-to/cluster.md": "tests/slurm/test_slurm.py"}
+"""Pages whose commands need more than this machine, with the tests that run them."""
 EXTRAS = ("stable_baselines3", "gymnax")
 """Modules without which a page is left out."""
 
@@ -50,6 +52,7 @@ def folder(tmp_path, monkeypatch):
     [
         pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
         for name in (page.relative_to(DOCS).as_posix() for page in PAGES)
+        if name not in ELSEWHERE
     ],
 )
 def test_every_page_runs_from_top_to_bottom(name: str, folder: Path):
@@ -61,8 +64,10 @@ def test_every_page_runs_from_top_to_bottom(name: str, folder: Path):
     assert done or name in WITHOUT
 
 
-def test_pages_that_are_left_out_exist():
-    assert {page.relative_to(DOCS).as_posix() for page in PAGES} >= SLOW | WITHOUT
+def test_pages_that_are_left_out_or_run_elsewhere_are_there():
+    assert {page.relative_to(DOCS).as_posix() for page in PAGES} >= SLOW | WITHOUT | set(ELSEWHERE)
+    for page, tests in ELSEWHERE.items():
+        assert page.rpartition("/")[2] in (ROOT / tests).read_text(encoding="utf-8")
 
 
 def test_blocks_are_read_with_the_files_that_they_are():

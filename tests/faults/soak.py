@@ -12,6 +12,7 @@ import argparse
 import collections
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import random
@@ -20,7 +21,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -71,20 +72,16 @@ class Soak:
     memories: list[Memory] = dataclasses.field(default_factory=list)
     evaluation: BaseProcess | None = None
 
-    def disturb(self, goes_on: Callable[["Soak"], bool], farthest: int) -> int:
+    def disturb(self, goals: Iterable[int]) -> int:
         """Starts the run, ends it and starts it again; returns the last update that was saved.
 
-        farthest: updates that a process makes at most before it is ended; most make far fewer.
+        goals: how many updates each process is to make at least before it is ended; 0: it is met while it starts.
         """
         self.run_dir.mkdir()
-        while goes_on(self):
-            saved = newest(self.run_dir)
-            goal = saved + int(farthest ** self.noise.random())  # as many between 10 and 100 as between 100 and 1000
+        for goal in goals:
             process = self.trainer.start(self.run_dir, NEVER)
             self.counts["processes"] += 1
-            if self.counts["processes"] % 7:  # every seventh is met while it starts
-                self._watch(process, saved, goal)
-                assert newest(self.run_dir) >= goal
+            self._watch(process, newest(self.run_dir), goal)
             time.sleep(PAUSE_S * self.noise.random())
             self._end(process)
             self._examine("the doctor, of an ended run")
@@ -92,18 +89,21 @@ class Soak:
         return newest(self.run_dir)
 
     def _watch(self, process: BaseProcess, saved: int, goal: int) -> None:
-        memory = Memory()
-        while newest(self.run_dir) < goal:
+        """Waits for the goal; at each new checkpoint something may happen to the process or its folder."""
+        memory, looked_at = Memory(), saved
+        while newest(self.run_dir) < saved + goal or 0 < len(memory.readings) < 2 * SAMPLES:
             assert process.is_alive(), f"it ended by itself, with code {process.exitcode}"
             time.sleep(PAUSE_S)
-            if newest(self.run_dir) > saved + WARM_UP:
+            now = newest(self.run_dir)
+            if now > saved + WARM_UP:
                 memory.read(process)
-            chance = self.noise.random()
-            if chance < 0.02:
+            chance = self.noise.random() if now > looked_at else 1.0
+            looked_at = now
+            if chance < 0.1:
                 self._halt(process)
-            elif chance < 0.04:
+            elif chance < 0.2:
                 self._examine("the doctor, of a run that trains")
-            elif chance < 0.06:
+            elif chance < 0.25:
                 self._evaluate()
         if memory.readings:
             self.memories.append(memory)
@@ -179,7 +179,16 @@ def undisturbed(soak: Soak, run_dir: Path, memory: Memory, end: Path) -> Iterato
         process.kill()
 
 
-def run_soak(folder: Path, seed: int, goes_on: Callable[[Soak], bool], farthest: int) -> dict:
+def random_goals(noise: random.Random, farthest: int, seconds: float) -> Iterator[int]:
+    """Returns goals for so long: every seventh 0, of the others as many between 10 and 100 as between 100 and 1000."""
+    end = time.monotonic() + seconds
+    for number in itertools.count(1):
+        if time.monotonic() > end:
+            return
+        yield int(farthest ** noise.random()) if number % 7 else 0
+
+
+def run_soak(folder: Path, seed: int, goals: Iterable[int]) -> dict:
     """Returns the figures of a soak. Raises AssertionError where anything is not as it must be, the memory apart."""
     folder.mkdir(exist_ok=True)
     trainer = frozen(TINY, folder)
@@ -187,7 +196,7 @@ def run_soak(folder: Path, seed: int, goes_on: Callable[[Soak], bool], farthest:
     straight, memory, told = folder / "straight", Memory(), folder / "end"
     start = time.monotonic()
     with undisturbed(soak, straight, memory, told):
-        saved = soak.disturb(goes_on, farthest)
+        saved = soak.disturb(goals)
         end = (saved // TINY.log_every + 2) * TINY.log_every  # whole rows, where the other can be stopped
         took = time.monotonic() - start
         write_json(told, end)
@@ -223,9 +232,9 @@ def main() -> None:
     parser.add_argument("--farthest", type=int, default=20_000)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    end = time.monotonic() + options.seconds
+    goals = random_goals(random.Random(options.seed), options.farthest, options.seconds)
     with tempfile.TemporaryDirectory() as folder:
-        figures = run_soak(Path(folder), options.seed, lambda so_far: time.monotonic() < end, options.farthest)
+        figures = run_soak(Path(folder), options.seed, goals)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(figures, indent=2))

@@ -215,7 +215,7 @@ def whole_run(tmp_path_factory) -> Path:
     """A run folder at its fourth update, made without training."""
     run_dir = tmp_path_factory.mktemp("whole")
     (run_dir / "config.json").write_bytes(json_bytes({"format_version": 1, **to_json(TINY)}))
-    metrics = MetricsFile(run_dir / "metrics.csv", 0, pytest.fail)
+    metrics = MetricsFile(run_dir / "metrics.csv", 0, None, pytest.fail)
     metrics.append({name: 3 for name in NAMES})
     progress = Progress(Totals(4), step=4, metrics_bytes=metrics.offset())
     metrics.close()
@@ -247,7 +247,7 @@ def test_the_doctor(tmp_path_factory, whole_run, data):
 def test_metrics(tmp_path_factory, content: bytes, offset: int):
     path = tmp_path_factory.mktemp("fuzz") / "metrics.csv"
     path.write_bytes(content)
-    file = MetricsFile(path, offset, lambda message: None)
+    file = MetricsFile(path, offset, None, lambda message: None)
     file.append({name: 1.5 for name in NAMES})
     file.close()
     lines = path.read_text().splitlines()

@@ -48,6 +48,7 @@ def page(evil: str = "harmless") -> str:
     sections = (
         Section("Learning curves", (f"first {evil}", "second with `code`"), PNG, f"caption {evil}"),
         Section(f"No picture {evil}", ("words",), table=ReportTable("small", ("a", "b"), (("x", "1"),))),
+        Section("Elsewhere", (), link=("beside.html", f"open {evil}")),
     )
     return build_report(f"Report {evil}", (f"lead {evil}",), summary, sections, (facts,))
 
@@ -56,7 +57,7 @@ def page(evil: str = "harmless") -> str:
 def test_page_is_well_formed_and_fetches_nothing(evil):
     outline = Outline(page(evil))
     assert outline.open == []
-    assert outline.links == [f"data:image/png;base64,{base64.b64encode(PNG).decode()}"]
+    assert outline.links == [f"data:image/png;base64,{base64.b64encode(PNG).decode()}", "beside.html"]
     assert not {"script", "link", "iframe", "object"} & set(outline.tags)
     assert not re.search(r"(?:https?:)?//\w|@import|url\(", page(evil).replace(outline.links[0], ""))
 
@@ -74,7 +75,7 @@ def test_text_never_becomes_markup():
     outline = Outline(page(EVIL))
     text = outline.text
     assert outline.alternatives == [f"caption {EVIL}"]
-    for place in ("Report", "lead", "summary", "mean", "first", "caption", "No picture"):
+    for place in ("Report", "lead", "summary", "mean", "first", "caption", "No picture", "open"):
         assert f"{place} {EVIL}" in text
 
 

@@ -248,6 +248,26 @@ def test_what_cannot_be_meant_is_refused(change, complaint):
         reward.step(**{**step, **change})
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["reward", "next_observation", "observation"])
+def test_nan_and_infinity_are_refused_and_nothing_of_them_is_remembered(name: str, value: float):
+    network = dataclasses.replace(NETWORK, view="egocentric")
+    history = random_walk(GRID)
+    reward, undisturbed = make_reward(network, GRID), make_reward(network, GRID)
+    for t in range(4):
+        step = {column: x[t].copy() for column, x in history.items()}
+        for one in (reward, undisturbed):
+            if t == 0:
+                one.begin(NUM_ENVS)
+        broken = {**step, name: step[name].copy()}
+        broken[name][1] = value
+        with pytest.raises(ValueError, match=f"^{name} must be finite, it is not in environment 1$"):
+            reward.step(**broken)
+        np.testing.assert_array_equal(reward.step(**step), undisturbed.step(**step))
+    with np.errstate(invalid="ignore"):  # where no step happened, anything may be told
+        assert np.isfinite(reward.step(**broken, happened=np.array([True, False, True]))).all()
+
+
 def test_no_lifetime_was_begun():
     with pytest.raises(ValueError, match=r"call begin\(num_envs\) before the first step"):
         make_reward().step(np.zeros((1, 3, 4, 2)), np.zeros(1, int), np.zeros(1), np.zeros(1))

@@ -147,7 +147,7 @@ def test_an_interrupted_training_ends_the_demo_with_its_code(tmp_path, monkeypat
 def test_demo_trains_evaluates_draws_and_goes_on(tmp_path, capsys):
     out = tmp_path / "demo"
     assert demo(out, updates=2, seed=0, lifetimes=8) == OK
-    for name in (*FILES, "report.html", "run/reward/reward.json", "run/metrics.csv"):
+    for name in (*FILES, "report.html", "lifetime.html", "run/reward/reward.json", "run/metrics.csv"):
         assert (out / name).stat().st_size > 0
     evaluation = json.loads((out / "evaluation.json").read_text())
     assert list(evaluation["sources"]) == [str(out / "run" / "reward"), "extrinsic-ep", "near-optimal"]

@@ -17,6 +17,7 @@ from tests.training.tiny import TINY, remembered_engine, with_updates
 SPEC = TaskSpec(4, (1, 2, 1), time_limit=1, episodes_per_lifetime=20)
 HEALTHY = {
     "theta_norm_p99": 20.0,
+    "recorded_value_max": 5.0,
     "intrinsic_magnitude": 0.3,
     "policy_entropy": 0.8,
     "lifetime_value_rmse": 0.5,
@@ -26,6 +27,7 @@ HEALTHY = {
 }
 SICK = {
     "diverging agents": {"theta_norm_p99": 100.1},
+    "runaway values": {"recorded_value_max": 79.0},  # 5 · 1.571 / (1 − 0.9) is 78.5
     "saturated rewards": {"intrinsic_magnitude": 1.21},
     "stubborn policies": {"policy_entropy": 0.069},  # 5 % of log 4 is 0.0693
     "dropped lifetimes": {"dropped_lifetimes": 1.0},
@@ -36,6 +38,7 @@ SICK = {
 }
 STILL_WELL = (
     *({"theta_norm_p99": 99.0}, {"intrinsic_magnitude": 1.19}, {"policy_entropy": 0.07}),
+    {"recorded_value_max": 78.0},
     *({"eta_gradient_norm": 999.0}, {"lifetime_value_rmse": 4.9}),
 )
 

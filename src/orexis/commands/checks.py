@@ -1,11 +1,13 @@
-"""What is refused before anything is imported: names, numbers and places on the command line that make no sense."""
+"""What is refused before anything is imported: names, numbers and places on the command line that make no sense; and
+writing to such a place in the end."""
 
 import dataclasses
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from orexis.errors import UsageError
+from orexis.errors import MachineError, UsageError
 from orexis.presets import check_task_name
 
 
@@ -25,6 +27,10 @@ def require_episodes(episodes: int | None) -> None:
 
 
 def require_file_places(*paths: Path | None) -> None:
+    given = [os.path.realpath(path) for path in paths if path is not None]
+    twice = next((path for path in given if given.count(path) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two results cannot be written to one file, {twice}: name another for one of them")
     for path in paths:
         if path is None:
             continue
@@ -32,6 +38,16 @@ def require_file_places(*paths: Path | None) -> None:
             raise UsageError(f"cannot write {path}: it is a folder or its folder does not exist")
         if not os.access(path.absolute().parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
             raise UsageError(f"cannot write {path}: it or its folder is read-only")
+
+
+def write_result(path: Path | None, write: Callable[[Path], None]) -> None:
+    """Writes a result to `path`, if one was asked for. Raises MachineError if it cannot be."""
+    if path is None:
+        return
+    try:
+        write(path)
+    except OSError as error:
+        raise MachineError(f"cannot write {path}: {error.strerror or error}; name another file") from error
 
 
 def require_folder_place(path: Path | None, option: str) -> None:

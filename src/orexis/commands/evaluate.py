@@ -13,6 +13,7 @@ from orexis.commands.checks import (
     require_file_places,
     require_folder_place,
     require_task,
+    write_result,
 )
 from orexis.errors import OK
 from orexis.evaluation.sources import SOURCES
@@ -83,11 +84,8 @@ class Evaluate:
         from orexis.storage.files import write_json
 
         tables = list(result.tables)
-        if self.json is not None:
-            write_json(self.json, result.summary)
-        if self.csv is not None:
-            write_csv(self.csv, tables)
-        if self.trace is not None:
-            write_trace(self.trace, result.traces)
         print_summary(tables)
+        write_result(self.json, lambda path: write_json(path, result.summary))
+        write_result(self.csv, lambda path: write_csv(path, tables))
+        write_result(self.trace, lambda path: write_trace(path, result.traces))
         return OK

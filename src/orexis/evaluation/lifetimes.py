@@ -23,6 +23,16 @@ from orexis.types import PyTree, Rollout, Steps, World, record
 FIRST_ROUND = 4  # a lifetime's keys before it are spent on its birth
 CHUNK = 16  # lifetimes that a device lives at once
 EVALUATION_STREAM = 0x0E7A1  # apart from the slots of training, which count from zero
+WORLD, AGENT, REWARD, FIRST_ROLLOUT = range(FIRST_ROUND)
+"""Which of a lifetime's keys its task, its agent, its reward source and its first rollout are born with."""
+
+
+def lifetime_key(seed: int | jax.Array, number: int | jax.Array) -> jax.Array:
+    """Returns the key of evaluation lifetime `number` of `seed`; `fold_in` of it and a number is for one use.
+
+    Rollout j of the lifetime, counted from 0, has the number FIRST_ROLLOUT + j.
+    """
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM), number)
 
 
 @record
@@ -119,14 +129,15 @@ def evaluate_batch(
     Pay, learn, act, until every lifetime of the batch has ended; a rollout pays for one update. num_steps: stop all of
     them after so many steps, rounded up to whole rollouts; what comes later is missing in their episodes and traces.
     """
-    base = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
-    keys = jax.vmap(lambda number: jax.random.fold_in(base, number))(numbers)
+    keys = jax.vmap(lambda number: lifetime_key(seed, number))(numbers)
     length = agent.rollout_length
     most_steps = task.spec.episodes_per_lifetime * task.spec.time_limit
     most_rollouts = -(-min(most_steps, num_steps or most_steps) // length)
 
     def begin(key: jax.Array) -> EvaluationState:
-        key_world, key_agent, key_reward, key_first = (jax.random.fold_in(key, stream) for stream in range(FIRST_ROUND))
+        key_world, key_agent, key_reward, key_first = (
+            jax.random.fold_in(key, stream) for stream in (WORLD, AGENT, REWARD, FIRST_ROLLOUT)
+        )
         world = begin_world(task, key_world, jnp.zeros((), jnp.int32))
         agent_state = agent.init(key_agent, learned)
         agent_state, world, rollout, steps = collect(task, agent, agent_state, world, key_first)

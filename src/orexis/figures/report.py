@@ -38,6 +38,7 @@ class Section:
     png: bytes | None = None
     caption: str = ""  # says what the picture shows, also to those who cannot see it
     table: ReportTable | None = None
+    link: tuple[str, str] | None = None  # a file beside the page, and what to say of it
 
 
 def build_report(
@@ -77,6 +78,9 @@ def _section(section: Section) -> str:
         parts.append(_table(section.table))
     if section.png is not None:
         parts.append(_figure(section.png, section.caption))
+    if section.link is not None:
+        file, words = section.link
+        parts.append(f'<p><a href="{html.escape(file)}">{_text(words)}</a></p>')
     return f"<section>\n{chr(10).join(parts)}\n</section>"
 
 
@@ -120,6 +124,7 @@ _STYLE = """
 body { margin: 0; background: var(--paper); color: var(--ink); line-height: 1.55;
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+a { color: var(--accent); }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 1rem; letter-spacing: -0.01em; text-wrap: balance; }
 h2 { font-size: 1.25rem; margin: 2.6rem 0 0.6rem; padding-top: 1.2rem; border-top: 1px solid var(--line); }
 p { margin: 0.6rem 0; max-width: 46rem; }

@@ -76,11 +76,16 @@ class NumpyReward:
         reward f32[E] is the extrinsic reward; done bool[E] tells whether an episode ended. Where
         `happened` bool[E] is false there was no step: nothing is paid and nothing remembered.
         observation f32[E, H, W, C] is what was acted on; only rewards with the egocentric view need it.
+
+        Raises ValueError for a wrong shape, NaN or infinity; then nothing of the step is remembered.
         """
         room = self._begun()
-        self._see(room, room.images(next_observation, "next_observation"), observation)
-        room.told[:, 0] = _column(reward, len(room), "reward")
-        room.told[:, 1] = _column(done, len(room), "done")
+        images = room.images(next_observation, "next_observation")
+        columns = _column(reward, len(room), "reward"), _column(done, len(room), "done")
+        for name, given in (("next_observation", images), ("reward", columns[0]), ("done", columns[1])):
+            _refuse_not_finite(name, given, happened)
+        self._see(room, images, observation, happened)
+        room.told[:, 0], room.told[:, 1] = columns
         if self.network.sees_action:
             chosen = room.told[:, -self.spec.num_actions :]
             chosen[...] = 0.0
@@ -107,13 +112,20 @@ class NumpyReward:
             raise ValueError(f"action must be {num_envs} whole numbers from 0 to {self.spec.num_actions - 1}")
         return action
 
-    def _see(self, room: "_Room", next_observation: np.ndarray, observation: np.ndarray | None) -> None:
+    def _see(
+        self,
+        room: "_Room",
+        next_observation: np.ndarray,
+        observation: np.ndarray | None,
+        happened: np.ndarray | None,
+    ) -> None:
         """Writes the torso's features of the step into the core's inputs, and whether the agent moved if it is told."""
         if self.network.view == "egocentric":
             if observation is None:
                 raise ValueError("this reward sees from the agent: it needs the observation acted on, observation=")
             before, plane = room.images(observation, "observation"), self.spec.agent_plane
             assert plane is not None
+            _refuse_not_finite("observation", before, happened)
             if egocentric.replaces_planes(self.spec, self.network):
                 self._activate(room, egocentric.features(before, next_observation, plane))
                 return
@@ -215,3 +227,12 @@ def _column(values: np.ndarray, num_envs: int, name: str) -> np.ndarray:
     if column.shape != (num_envs,):
         raise ValueError(f"{name} must have shape ({num_envs},), not {column.shape}")
     return column
+
+
+def _refuse_not_finite(name: str, values: np.ndarray, happened: np.ndarray | None) -> None:
+    """Raises ValueError if a step that happened has NaN or infinity, which a memory would never lose again."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        rows = bad.reshape(len(values), -1).any(axis=1) & (True if happened is None else np.asarray(happened, bool))
+        if rows.any():
+            raise ValueError(f"{name} must be finite, it is not in environment {int(np.argmax(rows))}")

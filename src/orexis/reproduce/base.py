@@ -24,19 +24,12 @@ from orexis.reproduce.claims import Claim, claims_table
 from orexis.rewards.registry import LEARNED
 from orexis.storage.artefact import Artefact
 from orexis.storage.files import write_json
+from orexis.tasks.registry import TITLES
 from orexis.training.train import train
 from orexis.zoo.registry import shipped_names
 
 SEED = 0  # of the reports; sweeps use others
 PIXELS_PER_INCH = 220
-
-TITLES = {
-    "empty-rooms": "Empty Rooms",
-    "random-abc": "Random ABC",
-    "key-box": "Key-Box",
-    "nonstationary-abc": "Non-stationary ABC",
-}
-"""The paper's domains, as it calls them."""
 
 
 @dataclasses.dataclass(frozen=True)

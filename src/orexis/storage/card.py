@@ -1,6 +1,10 @@
 """The card of a reward or policy, `README.md` beside its arrays: what a person reads first, all from its record."""
 
+import math
 from typing import Any
+
+from orexis.errors import printable
+from orexis.storage.reading import DamagedError
 
 HOW_TO_USE = """
 Learned by Orexis after Zheng et al., "What Can Learned Intrinsic Rewards Capture?" (ICML 2020). Use it with
@@ -31,15 +35,19 @@ VIEWS = {
 
 
 def write_card(record: dict[str, Any]) -> str:
-    """Returns the card of the reward or policy that `record`, a whole reward.json or policy.json, describes."""
+    """Returns the card of the reward or policy that `record`, a whole reward.json or policy.json, describes.
+
+    Control characters in its texts are spelled out: a card is shown on terminals. Raises DamagedError for wrong types.
+    """
+    _check(record)
     sections = [_facts(record)]
     if record.get("evaluation"):
         sections.append(_evaluation(record["evaluation"]))
     if record.get("known_failures"):
         sections.append("\n".join(["## Known failures", "", *(f"- {line}" for line in record["known_failures"])]))
-    if record.get("config", {}).get("meta"):
+    if (record.get("config") or {}).get("meta"):
         sections.append("\n".join(["## Config", "", "```", *_leaves(record["config"]["meta"]), "```"]))
-    return _title(record) + "\n" + "\n\n".join(sections) + "\n"
+    return printable(_title(record) + "\n" + "\n\n".join(sections) + "\n", lines=True)
 
 
 def _title(record: dict[str, Any]) -> str:
@@ -52,8 +60,37 @@ def _title(record: dict[str, Any]) -> str:
     return f"# A learned intrinsic reward for `{task}`\n{HOW_TO_USE.format(name=name, more=more)}"
 
 
+def _check(record: dict[str, Any]) -> None:
+    """Raises DamagedError if what a card tells is of another type than Orexis writes."""
+    for name, kind in {"training": dict, "evaluation": dict, "config": dict, "known_failures": list}.items():
+        if record.get(name) is not None and not isinstance(record[name], kind):
+            raise DamagedError(f"{name} must be {kind.__name__}, not {type(record[name]).__name__}")
+    if not all(isinstance(line, str) for line in record.get("known_failures") or ()):
+        raise DamagedError("known_failures must be sentences")
+    if not isinstance((record.get("config") or {}).get("meta", {}), dict):
+        raise DamagedError("config.meta must be dict")
+    if record.get("evaluation"):
+        _check_evaluation(record["evaluation"])
+
+
+def _check_evaluation(evaluation: dict[str, Any]) -> None:
+    sources = evaluation.get("sources")
+    if not isinstance(sources, dict) or not {"lifetimes", "seed"} <= set(evaluation):
+        raise DamagedError("evaluation must have sources, lifetimes and seed")
+    for name, numbers in sources.items():
+        told = numbers if isinstance(numbers, dict) else {}
+        interval = told.get("ci95")
+        pair = interval if isinstance(interval, list) and len(interval) == 2 else [None, None]
+        if not all(_is_number(value) for value in (told.get("mean"), told.get("last_ten"), *pair)):
+            raise DamagedError(f"evaluation must tell mean, ci95 and last_ten of {name!r} in numbers")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _facts(record: dict[str, Any]) -> str:
-    training, network = record.get("training", {}), record["network"]
+    training, network = record.get("training") or {}, record["network"]
     kind = record.get("kind", "reward")
     rows = [
         ("task", f"`{record['task']}`"),

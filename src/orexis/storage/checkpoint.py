@@ -23,11 +23,12 @@ from orexis.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
     STATE,
-    moved_aside,
+    Survey,
     place_of,
     promised,
     read_manifest,
     steps,
+    survey,
     verify,
 )
 from orexis.storage.reading import DamagedError, read_bounded, seal, unpack_arrays
@@ -77,28 +78,36 @@ def load_latest(
     template: PyTree,
     warn: Callable[[str], None],
     make_fresh: Callable[[], PyTree] | None = None,
+    look: Callable[[int], Survey] | None = None,
 ) -> tuple[PyTree, dict[str, Any]] | None:
     """Returns the newest good state, as NumPy arrays shaped like `template`, and its manifest; None if there is none.
 
     make_fresh: returns the state of a new run, for what an earlier version did not save, see `NEW_PARTS`.
+    look: decides which checkpoint that is, given the bytes that a state can have; by default, every whole one will do.
 
     Raises BadDataError if checkpoints are there but none of them is good.
     """
     remove_leftovers(folder)
-    reasons = [f"{path.name}: moved aside before" for path in moved_aside(folder)]
-    for step in reversed(steps(folder)):
-        place = place_of(folder, step)
+    limit = _plausible_bytes(template)
+    while True:
+        found = survey(folder, limit=limit) if look is None else look(limit)
+        for place, error in found.bad.items():
+            _move_aside(place, error, warn)
+        if found.refusal is not None:
+            raise found.refusal
+        if found.good is None:
+            return None
         try:
-            return read(place, template, make_fresh)
+            return read(found.good, template, make_fresh)
         except DamagedError as error:
-            aside = _free_name(place.with_name(f"{place.name}.corrupt"))
-            place.rename(aside)
-            sync_folder(folder)
-            reasons.append(f"{place.name}: {error}")
-            warn(f"checkpoint {place.name} is bad and was moved aside as {aside.name}: {error}")
-    if reasons:
-        raise BadDataError(f"no good checkpoint is left in {folder}: {'; '.join(reasons)}")
-    return None
+            _move_aside(found.good, error, warn)
+
+
+def _move_aside(place: Path, error: DamagedError, warn: Callable[[str], None]) -> None:
+    aside = _free_name(place.with_name(f"{place.name}.corrupt"))
+    place.rename(aside)
+    sync_folder(place.parent)
+    warn(f"checkpoint {place.name} is bad and was moved aside as {aside.name}: {error}")
 
 
 def check_template(template: PyTree) -> None:
@@ -121,8 +130,7 @@ def read(
     """
     manifest = read_manifest(place)
     size, digest = promised(place, manifest)
-    plausible = _HEADER_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
-    data = read_bounded(place / STATE, plausible)
+    data = read_bounded(place / STATE, _plausible_bytes(template))
     if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
         verify(place, manifest)  # says what is wrong
         raise DamagedError(f"{place / STATE} changed while it was read")
@@ -131,6 +139,10 @@ def read(
         fresh = named_arrays(jax.device_get(make_fresh()))
         arrays = {name: array for name, array in fresh.items() if name.startswith(NEW_PARTS)} | arrays
     return _fill(template, arrays, place), manifest
+
+
+def _plausible_bytes(template: PyTree) -> int:
+    return _HEADER_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
 
 
 def read_part(place: Path, prefix: str, limit: int) -> dict[str, np.ndarray]:

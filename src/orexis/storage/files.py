@@ -52,7 +52,10 @@ def json_bytes(data: Any) -> bytes:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Replaces `path` by `data` as JSON, in one step."""
+    """Replaces `path` by `data` as JSON, in one step; a device or a pipe is written to instead."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(json_bytes(data))
+        return
     beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         write_durably(beside, json_bytes(data))

@@ -14,7 +14,11 @@ NAME = ".lock"
 @contextlib.contextmanager
 def hold(folder: Path) -> Iterator[None]:
     """Holds the run folder's lock. Raises UsageError, naming the other process, if it is taken."""
-    with (folder / NAME).open("a+") as file:
+    try:
+        opened = (folder / NAME).open("a+")
+    except OSError as error:
+        raise UsageError(f"{folder / NAME} cannot be opened: {error.strerror}; remove it") from error
+    with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -39,6 +43,8 @@ def owner(folder: Path) -> int | None:
 
 def is_held(folder: Path) -> bool:
     """Returns whether a process holds the folder's lock. Leaves no trace: a folder without a lock file stays so."""
+    if not (folder / NAME).is_file():  # to open a pipe would be to wait for its other end
+        return False
     try:
         with (folder / NAME).open("r") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,6 +1,12 @@
-"""Where the checkpoints of a run are and what the manifest of one says, without reading what it holds. Needs no JAX."""
+"""Where the checkpoints of a run are and what the manifest of one says, without reading what it holds. Needs no JAX.
 
+`survey` decides which of them a run goes on from, for the resume that acts on it and for the doctor that foretells it.
+"""
+
+import dataclasses
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +18,53 @@ FORMAT_VERSION = 2
 READABLE = (1, 2)  # 1 is 2 without the manifest's own sha256
 STATE, MANIFEST = "state.safetensors", "manifest.json"
 _STEP = re.compile(r"step_(\d{8}|[1-9]\d{8,})")
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """What a look at all checkpoints found, the newest first."""
+
+    bad: dict[Path, DamagedError]  # those that a resume moves aside on its way to the one that it takes
+    good: Path | None  # the one that it takes
+    manifest: dict[str, Any]  # of that one; {} if there is none
+    refusal: BadDataError | None  # why none can be taken although there are some
+
+
+Accept = Callable[[dict[str, Any]], object]
+"""Raises BadDataError for a manifest that is whole and cannot be gone on from."""
+
+
+def accept_any(manifest: dict[str, Any]) -> None:
+    """Accepts every manifest that is whole."""
+
+
+def judge(place: Path, accept: Accept = accept_any, limit: int | None = None) -> dict[str, Any]:
+    """Returns the manifest of a checkpoint that is as it was written, its state of at most `limit` bytes.
+
+    Raises DamagedError if it is not, BadDataError if it is and cannot be gone on from.
+    """
+    manifest = read_manifest(place)
+    verify(place, manifest, limit)
+    accept(manifest)
+    return manifest
+
+
+def survey(folder: Path, accept: Accept = accept_any, limit: int | None = None) -> Survey:
+    """Returns which checkpoint in `folder` a resume takes, and what is in its way, by `judge`. Changes nothing."""
+    bad: dict[Path, DamagedError] = {}
+    for step in reversed(steps(folder)):
+        place = place_of(folder, step)
+        try:
+            return Survey(bad, place, judge(place, accept, limit), None)
+        except DamagedError as error:
+            if os.path.lexists(place):  # else a run that is training pruned it meanwhile
+                bad[place] = error
+        except BadDataError as error:  # no damage, so it is left where it is, and none before it is taken in its place
+            return Survey(bad, None, {}, error)
+    reasons = [f"{path.name}: moved aside before" for path in moved_aside(folder)]
+    reasons += [f"{place.name}: {error}" for place, error in bad.items()]
+    refusal = BadDataError(f"no good checkpoint is left in {folder}: {'; '.join(reasons)}") if reasons else None
+    return Survey(bad, None, {}, refusal)
 
 
 def read_manifest(place: Path) -> dict[str, Any]:
@@ -33,9 +86,11 @@ def read_manifest(place: Path) -> dict[str, Any]:
     return manifest
 
 
-def verify(place: Path, manifest: dict[str, Any]) -> None:
-    """Raises DamagedError if a file of the checkpoint is not, to the byte, what the manifest says."""
+def verify(place: Path, manifest: dict[str, Any], limit: int | None = None) -> None:
+    """Raises DamagedError if a file of the checkpoint is not, to the byte, as the manifest says, or beyond `limit`."""
     check_size(place, manifest)
+    if limit is not None and promised(place, manifest)[0] > limit:
+        raise DamagedError(f"{place / STATE} has more than the {limit} bytes that are plausible")
     _, digest = promised(place, manifest)
     path = place / STATE
     try:

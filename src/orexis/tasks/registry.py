@@ -31,6 +31,14 @@ TASKS: dict[str, TaskEntry] = {
     "constant": TaskEntry(Constant, "probe: nothing to learn"),
 }
 
+TITLES: dict[str, str] = {
+    "empty-rooms": "Empty Rooms",
+    "random-abc": "Random ABC",
+    "key-box": "Key-Box",
+    "nonstationary-abc": "Non-stationary ABC",
+}
+"""The paper's domains, as it calls them."""
+
 
 def make_task(name: str, **options: Any) -> Task:
     """Returns the task called `name`: one of `TASKS`, or `module:Class` for a task of your own.
@@ -45,6 +53,19 @@ def make_task(name: str, **options: Any) -> Task:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise ValueError(f"cannot import module {module_name!r} of task {name!r}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever the user's module does when it is imported
+        raise ValueError(f"cannot import module {module_name!r} of task {name!r}: {_in_words(error)}") from error
     if not hasattr(module, class_name):
         raise ValueError(f"module {module_name!r} has no class {class_name!r}")
-    return getattr(module, class_name)(**options)
+    try:
+        return getattr(module, class_name)(**options)
+    except (ValueError, TypeError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"cannot make task {name!r}: {_in_words(error)}") from error
+
+
+def _in_words(error: BaseException) -> str:
+    """Returns an error's type and first line."""
+    said = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__

@@ -22,7 +22,8 @@ from orexis.figures.walks import walks_figure
 from orexis.interop.numpy_reward import load_reward
 from orexis.presets import preset
 from orexis.storage.files import write_json
-from orexis.tools.demo_report import OPTIMUM, Results, compose_report, verdict
+from orexis.tools.demo_report import LIFETIME_PAGE, OPTIMUM, Results, compose_report, verdict
+from orexis.tools.view import view
 from orexis.training.columns import HEADINGS, read_metrics
 from orexis.training.train import train
 
@@ -58,6 +59,7 @@ def demo(out: Path, updates: int, seed: int, lifetimes: int = 256) -> int:
         (out / f"{name}.png").write_bytes(png)
     write_json(out / "evaluation.json", as_json(tables))
     write_csv(out / "evaluation.csv", tables)
+    view([str(out / "run")], out / LIFETIME_PAGE, TASK, seed, log=lambda message: None)
     command = ["orexis", "demo", "--out", str(out), "--updates", str(updates), "--seed", str(seed)]
     page = compose_report(results, pictures, shlex.join(command), time.monotonic() - started)
     (out / "report.html").write_text(page, encoding="utf-8")

@@ -16,6 +16,7 @@ from orexis.figures.walks import panel_title, walks_in_words
 from orexis.platform import versions
 from orexis.statistics import bootstrap_interval
 
+LIFETIME_PAGE = "lifetime.html"  # beside the report
 OPTIMUM = 19 / 48  # of an episode, knowing the task: the mean of the larger of A and C
 
 
@@ -73,6 +74,15 @@ def compose_report(results: Results, pictures: dict[str, bytes], command: str, s
             pictures["walks"],
             "Sum of intrinsic rewards of a walk to A, B and C in episodes 1, 2 and 3, after A first (top) or C first "
             "(bottom).",
+        ),
+        Section(
+            "Watch one lifetime",
+            (
+                "A page beside this one plays a lifetime step by step, under the learned reward and the extrinsic "
+                "one: where the agent goes, what it is paid, and what each other step would have been paid. Its second "
+                "tab has every number that training logged. `orexis view` writes such a page of any lifetime.",
+            ),
+            link=(LIFETIME_PAGE, "Watch a lifetime"),
         ),
         Section(
             "How the training went",

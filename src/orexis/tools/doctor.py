@@ -6,15 +6,16 @@ Changes nothing, so that it can look at a run that is training.
 import csv
 import dataclasses
 import io
+import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from orexis.config import RunConfig
-from orexis.config_json import from_json
-from orexis.errors import BAD_DATA, OK, BadDataError, UsageError
+from orexis.errors import BAD_DATA, OK, BadDataError, UsageError, printable
 from orexis.evaluation.sources import trained_agent
-from orexis.storage import checkpoint, lock
+from orexis.storage import lock, manifest
 from orexis.storage.artefact import kind_of, read_artefact
+from orexis.storage.card import write_card
 from orexis.storage.reading import DamagedError
 from orexis.training.folder import (
     BEST,
@@ -28,7 +29,8 @@ from orexis.training.folder import (
     refuse_another,
 )
 from orexis.training.learners import RECORD, read_learner
-from orexis.training.progress import Progress
+from orexis.training.resume import Outlook, accept_manifest, foresee
+from orexis.training.writers import find_stranger
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Diagnosis:
 
     def lines(self) -> list[str]:
         """Returns the diagnosis as it is printed."""
-        return [f"{finding.verdict:<5}{finding.text}" for finding in self.findings] + [self.outlook]
+        said = [f"{finding.verdict:<5}{finding.text}" for finding in self.findings] + [self.outlook]
+        return [printable(line) for line in said]
 
 
 def examine(folder: Path) -> Diagnosis:
@@ -79,6 +82,7 @@ def examine_artefact(folder: Path) -> Finding:
     try:
         artefact = read_artefact(folder)
         trained_agent(artefact, str(folder))
+        write_card(artefact.record)
     except (DamagedError, FileNotFoundError, BadDataError) as error:
         return Finding("bad", str(error))
     training = artefact.record.get("training")
@@ -100,20 +104,10 @@ def examine_learner(folder: Path) -> Finding:
 def examine_run(folder: Path) -> Diagnosis:
     """Returns what is to be said about a run folder."""
     findings: list[Finding] = []
-    refusal = ""
-    config: RunConfig | None = None
-    try:
-        config = read_config(folder)
-        findings.append(Finding("good", f"{CONFIG}: {config.task}, {config.updates} updates in all"))
-    except BadDataError as error:
-        findings.append(Finding("bad", str(error)))
-        refusal = "config.json cannot be read"
-    good, moved, refused = _examine_checkpoints(folder / CHECKPOINTS, findings)
-    if config is not None and good is not None:
-        try:
-            refuse_another(folder, from_json(RunConfig, good["config"]), config)
-        except UsageError as error:
-            findings.append(Finding("bad", f"{CONFIG} is not what was trained: {error}"))
+    outlook = foresee(folder)
+    good = outlook.survey.manifest
+    config = _examine_config(folder, good, findings)
+    _examine_checkpoints(folder / CHECKPOINTS, findings)
     made = kind_of(config.meta.learn) if config else next((k for k in KINDS if (folder / k).exists()), KINDS[0])
     if (folder / made).exists():
         findings.append(examine_artefact(folder / made))
@@ -121,76 +115,83 @@ def examine_run(folder: Path) -> Diagnosis:
         findings.append(Finding("note", f"{made}/ is missing; a resume writes it again"))
     if (folder / BEST).exists():
         findings.append(examine_artefact(folder / BEST))
-    elif good and (good.get("validation") or {}).get("update") is not None:
+    elif (good.get("validation") or {}).get("update") is not None:
         findings.append(Finding("bad", f"{BEST}/ is missing; a resume takes its next validation for the best"))
     if (folder / LEARNER).exists():
         findings.append(examine_learner(folder / LEARNER))
     elif good:
         findings.append(Finding("note", f"{LEARNER}/ is missing; a resume writes it again"))
-    findings += _examine_metrics(folder / METRICS, good["metrics_bytes"] if good else 0)
+    if good:
+        findings += _examine_metrics(folder / METRICS, good["metrics_bytes"], good.get("metrics_sha256"))
     findings += [
         Finding("note", f"{path.name}: a draft that a crash left; a resume removes it") for path in _drafts(folder)
     ]
     if lock.is_held(folder):
         findings.append(Finding("note", f"process {lock.owner(folder) or 'unknown'} is training in it"))
         return Diagnosis(findings, "a resume would be refused now: the folder is in use")
-    refusal = refusal or refused
-    if refusal:
-        return Diagnosis(findings, f"a resume would be refused: {refusal}")
-    return Diagnosis(findings, _outlook(good, moved, config))
+    if outlook.refusal is not None:
+        if all(finding.verdict != "bad" for finding in findings):
+            findings.append(Finding("bad", str(outlook.refusal)))
+        return Diagnosis(findings, f"a resume would be refused (exit {outlook.refusal.code}): {outlook.refusal}")
+    return Diagnosis(findings, _say(outlook, config))
 
 
-def _outlook(good: dict | None, moved: list[str], config: RunConfig | None) -> str:
+def _examine_config(folder: Path, good: dict[str, Any], findings: list[Finding]) -> RunConfig | None:
+    """Adds a finding about config.json; returns the config that a resume by the same command has."""
+    trained_with = accept_manifest(good) if good else None
+    if not os.path.lexists(folder / CONFIG):
+        findings.append(Finding("bad", f"{CONFIG} is missing; a resume writes it again, as its command line says"))
+        return trained_with
+    try:
+        config = read_config(folder)
+        refuse_another(folder, trained_with or config, config)
+    except BadDataError as error:
+        findings.append(Finding("bad", str(error)))
+        return trained_with
+    except UsageError as error:
+        findings.append(Finding("bad", f"{CONFIG} is not what was trained: {error}"))
+        return trained_with
+    findings.append(Finding("good", f"{CONFIG}: {config.task}, {config.updates} updates in all"))
+    return config
+
+
+def _say(outlook: Outlook, config: RunConfig | None) -> str:
+    """Returns what a resume would do, in words."""
+    moved = [place.name for place in outlook.survey.bad]
     aside = f"move {' and '.join(moved)} aside and " if moved else ""
-    if good is None:
+    if outlook.survey.good is None:
         return "a resume would start from the beginning: nothing was saved yet"
-    step = good["step"]
-    if config is not None and step >= config.updates:
-        return f"a resume would {aside}find all {step} updates done"
-    return f"a resume would {aside}go on from update {step}" + (f" of {config.updates}" if config else "")
+    if config is not None and outlook.step >= config.updates:
+        return f"a resume would {aside}find all {outlook.step} updates done"
+    return f"a resume would {aside}go on from update {outlook.step}" + (f" of {config.updates}" if config else "")
 
 
-def _examine_checkpoints(folder: Path, findings: list[Finding]) -> tuple[dict | None, list[str], str]:
-    """Adds a finding for each checkpoint; returns the newest good manifest, what a resume would move aside on the
-    way to it, and why it would give up, if it would."""
-    good: dict | None = None
-    moved: list[str] = []
-    refused = ""
-    for step in reversed(checkpoint.steps(folder)):
-        place = checkpoint.place_of(folder, step)
+def _examine_checkpoints(folder: Path, findings: list[Finding]) -> None:
+    """Adds a finding for each checkpoint, also for those that a resume does not look at any more."""
+    for step in reversed(manifest.steps(folder)):
+        place = manifest.place_of(folder, step)
         try:
-            manifest = checkpoint.read_manifest(place)
-            checkpoint.verify(place, manifest)
-            trained_with = from_json(RunConfig, manifest.get("config"), "config of the manifest")
-            Progress.from_manifest(manifest, trained_with.meta.lifetimes)
-        except (BadDataError, ValueError) as error:
-            if not place.exists():
-                continue  # the run pruned it meanwhile
-            findings.append(Finding("bad", f"{CHECKPOINTS}/{place.name}: {error}"))
-            if good is None and isinstance(error, DamagedError):
-                moved.append(place.name)
-            elif good is None:
-                refused = refused or str(error)
-            continue
-        findings.append(Finding("good", f"{CHECKPOINTS}/{place.name}: every byte as it was written"))
-        good = good or manifest
-    earlier = checkpoint.moved_aside(folder)
+            manifest.judge(place, accept_manifest)
+        except (BadDataError, DamagedError) as error:
+            if os.path.lexists(place):  # else the run pruned it meanwhile
+                findings.append(Finding("bad", f"{CHECKPOINTS}/{place.name}: {error}"))
+        else:
+            findings.append(Finding("good", f"{CHECKPOINTS}/{place.name}: every byte as it was written"))
+    earlier = manifest.moved_aside(folder)
     findings += [Finding("note", f"{CHECKPOINTS}/{path.name}: found bad before and moved aside") for path in earlier]
     findings += [
         Finding("note", f"{CHECKPOINTS}/{path.name}: a draft; a resume removes it") for path in folder.glob(".tmp-*")
     ]
-    if good is None and not refused and (moved or earlier):
-        if not moved:
-            findings.append(Finding("bad", f"{CHECKPOINTS}: none is left but those that were moved aside"))
-        refused = "checkpoints are there but none is good (exit 3)"
-    return good, moved, refused
 
 
-def _examine_metrics(path: Path, promised: int) -> list[Finding]:
+def _examine_metrics(path: Path, promised: int, digest: str | None) -> list[Finding]:
     """Returns what is to be said about metrics.csv, of which a checkpoint has seen the first `promised` bytes."""
     if not promised:
         return []
     data = path.read_bytes()[:promised] if path.is_file() else b""
+    stranger = find_stranger(data, promised, digest)
+    if stranger is not None:
+        return [Finding("bad", f"{METRICS} {stranger}; a resume keeps it under another name and begins a new one")]
     if len(data) < promised:
         return [Finding("bad", f"{METRICS} is missing or was cut to {len(data)} of {promised} bytes: rows are lost")]
     try:

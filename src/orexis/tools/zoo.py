@@ -42,7 +42,7 @@ def print_shipped() -> None:
 
 def print_card(name: str) -> None:
     """Prints the card of a reward, after verifying it."""
-    print(write_card(find_artefact(name).record), end="")
+    print(_card_of(find_artefact(name).record, name), end="")
 
 
 def export(name: str, out: Path, evaluation: Path | None = None, failures: Sequence[str] = ()) -> None:
@@ -55,7 +55,9 @@ def export(name: str, out: Path, evaluation: Path | None = None, failures: Seque
         raise UsageError(f"{out} exists already; name a new folder")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"cannot write {out}: its folder does not exist")
-    kind = find_artefact(name).kind
+    artefact = find_artefact(name)
+    _card_of(artefact.record, name)
+    kind = artefact.kind
     folder = locate(name)
     arrays = read_bounded(folder / f"{kind}.safetensors")
     record = read_json(folder / f"{kind}.json")
@@ -78,6 +80,13 @@ def export(name: str, out: Path, evaluation: Path | None = None, failures: Seque
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+def _card_of(record: dict[str, Any], name: str) -> str:
+    try:
+        return write_card(record)
+    except DamagedError as error:
+        raise BadDataError(f"the record of {name} cannot be shown: {error}; train or fetch it again") from error
 
 
 def _read_evaluation(path: Path, digest: str) -> dict[str, Any]:

@@ -1,18 +1,21 @@
 """The columns of metrics.csv: what each one is, where it lies in a healthy run, and reading them back. Needs no JAX.
 
-What shows a column takes its words from here: the page docs/reference/metrics.md, the curves of `orexis plot`.
+What shows a column takes its words from here: docs/reference/metrics.md, the curves of `orexis plot`, the page of `orexis view`.
 """
 
 import csv
 import dataclasses
 import io
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from orexis.errors import BadDataError
 from orexis.storage.reading import DamagedError, read_bounded
 
+HEALTHY_ON = "random-abc"
+"""The task whose healthy ranges are told, with the tuned recipe."""
 MAX_BYTES = 512 * 2**20
 """Of a metrics.csv: more than two million rows."""
 
@@ -25,6 +28,8 @@ class Column:
     meaning: str  # one sentence or two, in the Markdown of docs/reference/metrics.md
     healthy: str = ""  # on Random ABC, and what it means to be elsewhere; "" where there is nothing to say
     heading: str = ""  # a few words for the panel of a figure; "" where it is no curve
+    band: tuple[float, float] | None = None  # `healthy` as a range, where it is one
+    merged: Literal["mean", "max", "sum", "last"] = "mean"  # how rows are merged where all are too many to be drawn
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.meaning or "|" in self.meaning + self.healthy:
@@ -32,13 +37,14 @@ class Column:
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column("update", "updates of the reward so far"),
+    Column("update", "updates of the reward so far", merged="last"),
     Column(
         "env_steps",
         "environment steps inside lifetimes so far, over all lifetimes",
         "about 1150 an update with 64 lifetimes",
+        merged="last",
     ),
-    Column("wall_s", "seconds of training, over all resumes, without compiling"),
+    Column("wall_s", "seconds of training, over all resumes, without compiling", merged="last"),
     Column(
         "reward_per_step",
         "mean extrinsic reward of a step",
@@ -50,6 +56,7 @@ COLUMNS: tuple[Column, ...] = (
         "extrinsic reward divided by the episodes that ended: mean over agents of all ages",
         "the training curve; 0.26–0.31 when learned",
         "extrinsic return of an episode",
+        band=(0.26, 0.31),
     ),
     Column(
         "lifetime_return",
@@ -69,18 +76,21 @@ COLUMNS: tuple[Column, ...] = (
         "mean entropy of the policies that acted, nats (uniform over four actions: 1.386)",
         "falls to 0.7–0.9. Near 0: policies have collapsed",
         "entropy of the policies, nats",
+        band=(0.7, 0.9),
     ),
     Column(
         "intrinsic_magnitude",
         "mean absolute intrinsic reward",
         "0.2–0.35. At 1.5 arctan is saturated: something diverges",
         "size of intrinsic rewards",
+        band=(0.2, 0.35),
     ),
     Column(
         "lifetime_value_rmse",
         "root mean squared error of the lifetime value against its n-step target",
         "0.3 at the start (nothing to predict), 1.1–1.3 later. A jump means that the value has lost track",
         "lifetime value, RMSE",
+        band=(0.3, 1.3),
     ),
     Column("policy_loss", "the policy's part of the outer loss, per lifetime", "no target value", "outer policy loss"),
     Column("value_loss", "the value's part of the outer loss, per lifetime", "no target value", "outer value loss"),
@@ -89,6 +99,7 @@ COLUMNS: tuple[Column, ...] = (
         "norm of the raw meta-gradient, before Adam",
         "1–5, never 0, never NaN",
         "norm of the meta-gradient",
+        band=(1.0, 5.0),
     ),
     Column("phi_gradient_norm", "norm of the lifetime value's gradient", heading="norm of phi's gradient"),
     Column("theta_norm_mean", "norm of theta, mean over lifetimes", "20.2", "norm of theta, mean"),
@@ -98,24 +109,29 @@ COLUMNS: tuple[Column, ...] = (
         "which fills while the policy learns to use it",
         "20.4; more than five times its first value means diverging agents",
         "norm of theta, 99th perc.",
+        merged="max",
     ),
     Column(
         "recorded_value_max",
         "largest value estimate of any agent in its last rollout, absolute",
         "1–5. The first sign of a diverging inner critic",
         "largest value of an agent",
+        band=(1.0, 5.0),
+        merged="max",
     ),
     Column(
         "skipped_updates",
         "updates thrown away because the meta-gradient, or the learner itself, was not finite",
         "0",
         "skipped updates",
+        merged="sum",
     ),
     Column(
         "dropped_lifetimes",
         "lifetimes that were not finite: left out of the average and started again",
         "0",
         "dropped lifetimes",
+        merged="sum",
     ),
     Column("entropy_cost", "where its schedule stands", heading="entropy cost"),
     Column("reward_learning_rate", "where its schedule stands", heading="learning rate of the reward"),
@@ -125,12 +141,14 @@ COLUMNS: tuple[Column, ...] = (
         "In the row of the update that was validated (the last one, if a row had several), empty elsewhere",
         "rises; 0.30–0.35 when learned",
         "validation return",
+        band=(0.3, 0.35),
     ),
     Column(
         "validation_last_tenth",
         "the same over the last tenth of each lifetime's episodes: what its agents have learned to collect",
         "rises; 0.35–0.39 when learned",
         "validation, last tenth",
+        band=(0.35, 0.39),
     ),
 )
 """In the order of the file."""

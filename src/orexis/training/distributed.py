@@ -10,11 +10,12 @@ With one process all three do nothing. A run saved by P processes goes on with a
 """
 
 import contextlib
+import functools
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import jax
@@ -126,8 +127,14 @@ def place(state: PyTree, shardings: PyTree) -> PyTree:
 def gather(state: PyTree, mesh: Mesh) -> PyTree:
     """Returns the whole state in the memory of the host, on every process."""
     if jax.process_count() > 1:
-        state = jax.jit(lambda x: x, out_shardings=NamedSharding(mesh, PartitionSpec()))(state)
+        state = _replicator(mesh)(state)
     return jax.device_get(state)
+
+
+@functools.cache
+def _replicator(mesh: Mesh) -> Callable[[PyTree], PyTree]:
+    """Returns what copies a state to every device; kept, so that it is compiled for the first save alone."""
+    return jax.jit(lambda x: x, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
 def agree(code: int | None) -> int | None:

@@ -14,11 +14,12 @@ from orexis.errors import BadDataError, MachineError, UsageError
 from orexis.platform import versions
 from orexis.storage import lock
 from orexis.storage.files import remove_drafts, write_json
+from orexis.storage.manifest import survey
 from orexis.storage.reading import DamagedError, read_json
 from orexis.zoo.registry import shipped_names
 
 FORMAT_VERSION = 1
-CONFIG, CHECKPOINTS, METRICS, LOG = "config.json", "checkpoints", "metrics.csv", "log.txt"
+CONFIG, ENVIRONMENT, CHECKPOINTS, METRICS, LOG = "config.json", "env.json", "checkpoints", "metrics.csv", "log.txt"
 REWARD, POLICY, BEST, LEARNER = "reward", "policy", "best", "learner"
 """What a run makes: the reward or policy of its newest checkpoint, the one that validated best, the learner to begin
 with."""
@@ -41,7 +42,7 @@ def claimed(run_dir: Path, config: RunConfig, resume: bool) -> Iterator[None]:
         remove_drafts(run_dir)
         try:
             write_json(run_dir / CONFIG, {"format_version": FORMAT_VERSION, **to_json(config)})
-            write_json(run_dir / "env.json", versions())
+            write_json(run_dir / ENVIRONMENT, versions())
         except OSError as error:
             raise MachineError(f"cannot write to {run_dir}: {error.strerror}") from error
         yield
@@ -53,18 +54,51 @@ def check_use(run_dir: Path, config: RunConfig, resume: bool) -> None:
         raise UsageError(f"--run-dir {run_dir} is a file; name a folder")
     if not resume and is_used(run_dir):
         raise UsageError(f"{run_dir} holds a run already; add --resume to go on with it, or choose another --run-dir")
-    if resume and is_used(run_dir) and (run_dir / CONFIG).exists():
-        refuse_another(run_dir, read_config(run_dir), config)
+    refuse_obstacles(run_dir)
+    if resume and is_used(run_dir):
+        before = read_config(run_dir) if (run_dir / CONFIG).exists() else config_of_checkpoint(run_dir)
+        refuse_another(run_dir, before or config, config)
+
+
+def config_of_checkpoint(run_dir: Path) -> RunConfig | None:
+    """Returns what the newest good checkpoint was trained with; None if there is none that can be read."""
+    try:
+        return from_json(RunConfig, survey(run_dir / CHECKPOINTS).manifest.get("config"))
+    except ValueError:
+        return None
 
 
 def holds_run(folder: Path) -> bool:
     """Returns whether the folder is that of a run, whole or damaged."""
-    return (folder / CONFIG).exists() or (folder / CHECKPOINTS).is_dir() or (folder / METRICS).exists()
+    return os.path.lexists(folder / CONFIG) or is_used(folder)
 
 
 def is_used(run_dir: Path) -> bool:
     """Returns whether something was trained in the folder; a start that was refused or ended while compiling is not."""
-    return (run_dir / METRICS).exists() or (run_dir / CHECKPOINTS).exists()
+    return any(os.path.lexists(run_dir / name) for name in (METRICS, CHECKPOINTS, *KINDS, LEARNER))
+
+
+def refuse_obstacles(run_dir: Path) -> None:
+    """Raises UsageError if something that a run writes is there and is of another kind: a folder for a file, a link."""
+    for name in (CONFIG, ENVIRONMENT, METRICS, LOG, lock.NAME):
+        if os.path.lexists(run_dir / name) and not (run_dir / name).is_file():
+            raise UsageError(f"{run_dir / name} is not a file; move it away")
+    for name in (CHECKPOINTS, *KINDS, BEST, LEARNER):
+        if os.path.lexists(run_dir / name) and not (run_dir / name).is_dir():
+            raise UsageError(f"{run_dir / name} is not a folder; move it away")
+    for name in (*KINDS, BEST, LEARNER):
+        if (run_dir / name).is_symlink():  # these are replaced whole, and a link cannot be
+            raise UsageError(f"{run_dir / name} is a link to a folder elsewhere; put the folder itself there")
+
+
+def refuse_lost(run_dir: Path) -> None:
+    """Raises BadDataError if a run without checkpoints had some: there is what is written after one."""
+    left = [name for name in (*KINDS, LEARNER) if os.path.lexists(run_dir / name)]
+    if left:
+        raise BadDataError(
+            f"{run_dir} has lost its checkpoints and still has {' and '.join(f'{name}/' for name in left)}, which a "
+            f"fresh start would overwrite: put {CHECKPOINTS}/ back, or choose another --run-dir"
+        )
 
 
 def refuse_another(run_dir: Path, before: RunConfig, now: RunConfig) -> None:

@@ -14,6 +14,7 @@ from orexis.storage.artefact import kind_of
 Row = Mapping[str, float]
 
 GROWTH = 5.0  # of theta's norm since the first row
+RUNAWAY = 5.0  # of a value, beyond what rewards can add up to
 SATURATED = 1.2  # arctan ends at 1.57, and its slope is 0.13 here
 ENTROPY_SHARE = 0.05  # of log A
 LARGE_GRADIENT = 1000.0
@@ -47,6 +48,16 @@ def _diverging_agents(at: Situation) -> str | None:
     return (
         f"agents diverge: the norm of theta (99th percentile) is {norm:.3g}, at first it was {before:.3g}; "
         f"try {advice}, or a smaller --agent.learning-rate"
+    )
+
+
+def _runaway_values(at: Situation) -> str | None:
+    value, discount = at.row["recorded_value_max"], at.config.meta.agent.discount
+    if not value * (1.0 - discount) > RUNAWAY * math.pi / 2:
+        return None
+    return (
+        f"agents' critics diverge: a value is {value:.3g}, and rewards of at most 1.57 add up to "
+        f"{math.pi / 2 / (1.0 - discount):.3g}; try --agent.gradient-clip 2, or a smaller --agent.learning-rate"
     )
 
 
@@ -114,6 +125,7 @@ def _lost_value(at: Situation) -> str | None:
 
 SIGNS: dict[str, Callable[[Situation], str | None]] = {
     "diverging agents": _diverging_agents,
+    "runaway values": _runaway_values,
     "saturated rewards": _saturated_rewards,
     "stubborn policies": _stubborn_policies,
     "dropped lifetimes": _dropped_lifetimes,
@@ -122,6 +134,24 @@ SIGNS: dict[str, Callable[[Situation], str | None]] = {
     "large gradient": _large_gradient,
     "lost value": _lost_value,
 }
+
+
+def limits(first: Row, num_actions: int | None) -> dict[str, tuple[float, float]]:
+    """Returns below and above what a column gives rise to a sign, −inf and inf where it never does.
+
+    first: as in `Situation`; num_actions: None where it is not known, and then entropy has no limit.
+    """
+    least_entropy = ENTROPY_SHARE * math.log(num_actions) if num_actions else -math.inf
+    most_error = VALUE_GROWTH * max(first["lifetime_value_rmse"], SMALL_ERROR)
+    return {
+        "theta_norm_p99": (-math.inf, GROWTH * first["theta_norm_p99"]),
+        "intrinsic_magnitude": (-math.inf, SATURATED),
+        "policy_entropy": (least_entropy, math.inf),
+        "dropped_lifetimes": (-math.inf, 0.0),
+        "skipped_updates": (-math.inf, 0.0),
+        "eta_gradient_norm": (0.0, LARGE_GRADIENT),
+        "lifetime_value_rmse": (-math.inf, most_error),
+    }
 
 
 @dataclasses.dataclass

@@ -9,6 +9,7 @@ same rows and reaches the same bits as one that was never interrupted, on as man
 import collections
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import time
@@ -20,7 +21,7 @@ import numpy as np
 from rich.console import Console
 
 from orexis.config import RunConfig
-from orexis.config_json import from_json, to_json
+from orexis.config_json import to_json
 from orexis.errors import OK, BadDataError, MachineError
 from orexis.meta.chunks import split_calls
 from orexis.meta.engine import Engine, make_mesh
@@ -30,11 +31,12 @@ from orexis.platform import freeze_gc, versions
 from orexis.storage import checkpoint
 from orexis.training import distributed, learners, signals
 from orexis.training.choosing.selection import Chooser
-from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS, refuse_another
+from orexis.training.folder import BEST, CHECKPOINTS, LOG, METRICS
 from orexis.training.logs import lines
 from orexis.training.outputs import Outputs
 from orexis.training.progress import Progress, say_what_changed
-from orexis.training.setup import refuse_too_large
+from orexis.training.resume import choose
+from orexis.training.setup import refuse_too_large, warn_of_compiling
 from orexis.training.writers import MetricsFile, Reporter, Totals
 
 PATIENCE = 10
@@ -59,9 +61,10 @@ class Run:
         stop: signals.StopRequest,
         callbacks: signals.Callbacks = signals.NOBODY,
         verbose: bool = True,
+        resume: bool = False,
     ):
         self.run_dir, self.config, self.engine, self.stop = run_dir, config, engine, stop
-        self._callbacks, self._verbose = callbacks, verbose
+        self._callbacks, self._verbose, self._resume = callbacks, verbose, resume
         self._asked = False  # by the callbacks, to stop
         self.progress = Progress(Totals(config.meta.lifetimes))
         self._latest: UpdateMetrics | None = None
@@ -90,7 +93,7 @@ class Run:
                 if self._chooser.must_end(self.progress):
                     report.log(self._chooser.farewell(self.progress))
                     return OK
-                for warning in self._chooser.warnings():
+                for warning in (*self._chooser.warnings(), *warn_of_compiling(self.config)):
                     report.log(f"warning: {warning}")
                 for line in lines.opening(
                     self.config, self.engine.task.spec, done, self.engine.mesh.size, self.run_dir
@@ -112,16 +115,14 @@ class Run:
         refuse_too_large(template)
         loaded = None
         if distributed.is_first():
-            loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn, self._make_fresh)
+            look = functools.partial(choose, self.run_dir, self.config)
+            loaded = checkpoint.load_latest(self.run_dir / CHECKPOINTS, template, warn, self._make_fresh, look)
         state, manifest = distributed.share(loaded or (None, {}), template)
         if state is None:
+            if self._resume:
+                warn(f"there is nothing to resume in {self.run_dir}: this is a new run, from the beginning")
             self._read_beginning(template.learner, warn)
             return None
-        try:
-            trained_with = from_json(RunConfig, manifest.get("config"))
-        except ValueError as error:
-            raise BadDataError(f"the manifest of step {manifest['step']} cannot be used: {error}") from error
-        refuse_another(self.run_dir, trained_with, self.config)
         self.progress = Progress.from_manifest(manifest, self.config.meta.lifetimes)
         for sentence in say_what_changed(manifest, self.engine.mesh.size, self.config.deterministic):
             warn(sentence)
@@ -254,8 +255,8 @@ class Run:
             self._callbacks.on_row(self.progress.row())
 
     def _open_metrics(self, report: Reporter) -> MetricsFile:
-        path = self.run_dir / METRICS
-        metrics_file = MetricsFile(path, self.progress.metrics_bytes, lambda said: report.log(f"warning: {said}"))
+        path, known = self.run_dir / METRICS, (self.progress.metrics_bytes, self.progress.metrics_sha256)
+        metrics_file = MetricsFile(path, *known, lambda said: report.log(f"warning: {said}"))
         self._callbacks.on_begin(path)
         return metrics_file
 
@@ -266,7 +267,7 @@ class Run:
         whole = distributed.gather(state, self.engine.mesh)
         if not distributed.is_first():
             return self.progress.step
-        self.progress.metrics_bytes = metrics_file.offset()
+        self.progress.metrics_bytes, self.progress.metrics_sha256 = metrics_file.offset(), metrics_file.sha256()
         config = to_json(self.config)
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
         about = {"config": config, "config_sha256": digest, "versions": versions(), "devices": self.engine.mesh.size}

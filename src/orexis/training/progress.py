@@ -25,6 +25,7 @@ class Progress:
     env_steps: int = 0
     wall_s: float = 0.0
     metrics_bytes: int = 0  # length of metrics.csv
+    metrics_sha256: str | None = None  # of so many bytes; None: an earlier version did not tell
     skipped_in_a_row: int = 0
 
     @classmethod
@@ -40,10 +41,13 @@ class Progress:
             best = Best.from_json(told.get("validation"))
             health = Health.from_json(told.get("health"))
             begun_with = _texts(told.get("begun_with"))
+            digest = told.get("metrics_sha256")
+            if digest is not None and not isinstance(digest, str):
+                raise ValueError(f"metrics_sha256 must be a text, not {digest!r}")
         except ValueError as error:
             raise BadDataError(f"the manifest of step {manifest.get('step')} cannot be used: {error}") from error
         counted = {name: told[name] for name in fields}
-        return cls(totals=totals, best=best, health=health, begun_with=begun_with, **counted)
+        return cls(totals=totals, best=best, health=health, begun_with=begun_with, metrics_sha256=digest, **counted)
 
     def to_manifest(self) -> dict[str, Any]:
         """Returns what the manifest is to tell, but for the step."""
@@ -51,6 +55,7 @@ class Progress:
             "env_steps": self.env_steps,
             "wall_s": self.wall_s,
             "metrics_bytes": self.metrics_bytes,
+            "metrics_sha256": self.metrics_sha256,
             "skipped_in_a_row": self.skipped_in_a_row,
             "totals": self.totals.to_json(),
             "validation": self.best.to_json(),

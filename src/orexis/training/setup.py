@@ -17,6 +17,9 @@ from orexis.tasks.base import Task
 from orexis.tasks.registry import make_task
 from orexis.testing import check_task
 
+LONG_WINDOW = 100
+"""Updates of a window that still compile in minutes; recipes have 5 to 20."""
+
 
 def make_engine(config: RunConfig) -> Engine:
     """Returns the engine of a run on the devices there are. Raises UsageError if its task cannot be used."""
@@ -82,3 +85,14 @@ def refuse_too_large(template: TrainState) -> None:
     """Raises UsageError if the state alone is more than this machine's memory."""
     needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(template))
     require_memory(needed, "the lifetimes alone", "use fewer --lifetimes or smaller networks")
+
+
+def warn_of_compiling(config: RunConfig) -> list[str]:
+    """Returns what is to be said before a program is compiled that takes long: its size grows with the window."""
+    window = config.meta.outer.window
+    if window <= LONG_WINDOW:
+        return []
+    return [
+        f"the {window} updates of a window are compiled one after the other, which takes {window // 10} times as long "
+        "as a window of 10, minutes to hours, and as much more memory; try a smaller --outer.window"
+    ]

@@ -36,7 +36,7 @@ def train(
     """
     if processes is None:
         with signals.listening() as stop, claimed(run_dir, config, resume):
-            return _go(run_dir, config, stop, devices, None, log=log)
+            return _go(run_dir, config, stop, devices, None, log=log, resume=resume)
     try:
         code = _train_together(run_dir, config, resume, devices, processes, log)
     except CommandError as error:
@@ -62,7 +62,7 @@ def train_here(
     """
     try:
         with signals.listening(signals.raise_code) as stop, claimed(run_dir, config, resume):
-            code = _go(run_dir, config, stop, devices, None, callbacks, verbose, log)
+            code = _go(run_dir, config, stop, devices, None, callbacks, verbose, log, resume)
     finally:
         gc.unfreeze()  # the loop froze what there was
     if code != OK:
@@ -79,7 +79,7 @@ def _train_together(
         else:
             run_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orexis-")))
             log = None
-        return _go(run_dir, config, stop, devices, processes, log=log)
+        return _go(run_dir, config, stop, devices, processes, log=log, resume=resume)
 
 
 def _go(
@@ -91,12 +91,14 @@ def _go(
     callbacks: signals.Callbacks = signals.NOBODY,
     verbose: bool = True,
     log: Log | None = None,
+    resume: bool = False,
 ) -> int:
     """Starts JAX and trains."""
     if processes is not None:
         meet(processes)
         # Errors alone: JAX would warn at every start that a task may die without the others, which is what is wanted.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX's own choice, which a process inherits
+            os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
     prepare_jax(devices)
     from orexis.training import distributed
     from orexis.training.loop import Run
@@ -104,9 +106,9 @@ def _go(
 
     with logging_to(log, run_dir, callbacks) as heard:
         if processes is None:
-            return Run(run_dir, config, make_engine(config), stop, heard, verbose).go()
+            return Run(run_dir, config, make_engine(config), stop, heard, verbose, resume).go()
         distributed.join(processes)
         with distributed.naming_the_dead():
-            code = Run(run_dir, config, make_engine(config), stop, heard).go()
+            code = Run(run_dir, config, make_engine(config), stop, heard, resume=resume).go()
             distributed.part()
         return code

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import hashlib
 import io
 import math
 import os
@@ -12,8 +13,10 @@ from typing import Any
 
 import jax
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
+from orexis.errors import printable
 from orexis.meta.state import UpdateMetrics
 from orexis.training.columns import NAMES
 
@@ -104,23 +107,28 @@ def _saved_totals(saved: Any) -> tuple[int, dict[str, float], dict[str, float]]:
 class MetricsFile:
     """metrics.csv, which can be cut back to where a checkpoint left it: no row twice, no torn line."""
 
-    def __init__(self, path: Path, offset: int, warn: Callable[[str], None]):
+    def __init__(self, path: Path, offset: int, digest: str | None, warn: Callable[[str], None]):
         """Opens the file and drops everything after `offset` bytes; 0 starts anew with the header.
 
-        A file that was cut shorter meanwhile keeps its whole lines; one of other columns is moved aside.
+        A file that was cut shorter meanwhile keeps its whole lines; one of other columns, or whose first bytes do not
+        have the sha256 `digest` (None: any will do), is moved aside.
         """
         header = _line(NAMES)
-        if offset:
-            offset = _whole_lines(path, offset, warn)
-        if offset and not _begins_with(path, header):
+        kept = path.read_bytes()[:offset] if offset and path.is_file() else b""
+        stranger = find_stranger(kept, offset, digest)
+        if len(kept) < offset and stranger is None:
+            warn(f"{path.name} was cut to {len(kept)} of {offset} bytes since the checkpoint: rows are missing")
+            kept = kept[: kept.rfind(b"\n") + 1]
+        if stranger is not None:
             aside = path.with_name(f"{path.stem}-until-{time.time_ns()}{path.suffix}")
             path.rename(aside)
-            warn(f"{path.name} has other columns than this version writes: it is kept as {aside.name}")
-            offset = 0
+            warn(f"{path.name} {stranger}: it is kept as {aside.name}")
+            kept = b""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        os.ftruncate(self._descriptor, offset)
-        os.lseek(self._descriptor, offset, os.SEEK_SET)
-        if not offset:
+        os.ftruncate(self._descriptor, len(kept))
+        os.lseek(self._descriptor, len(kept), os.SEEK_SET)
+        self._hash = hashlib.sha256(kept)
+        if not kept:
             self._write(header)
 
     def append(self, row: dict[str, float]) -> None:
@@ -132,10 +140,15 @@ class MetricsFile:
         os.fsync(self._descriptor)
         return os.lseek(self._descriptor, 0, os.SEEK_CUR)
 
+    def sha256(self) -> str:
+        """Returns the sha256 of the file."""
+        return self._hash.hexdigest()
+
     def close(self) -> None:
         os.close(self._descriptor)
 
     def _write(self, line: bytes) -> None:
+        self._hash.update(line)
         while line:
             line = line[os.write(self._descriptor, line) :]
 
@@ -146,24 +159,48 @@ def _line(cells: Iterable[str]) -> bytes:
     return line.getvalue().encode()
 
 
-def _whole_lines(path: Path, offset: int, warn: Callable[[str], None]) -> int:
-    """Returns how much of the first `offset` bytes of the file is there, in whole lines."""
-    kept = path.read_bytes()[:offset] if path.is_file() else b""
-    if len(kept) == offset:
-        return offset
-    warn(f"{path.name} was cut to {len(kept)} of {offset} bytes since the checkpoint: rows are missing")
-    return kept.rfind(b"\n") + 1
+def find_stranger(kept: bytes, offset: int, digest: str | None) -> str | None:
+    """Returns why the bytes that are there of the first `offset` of metrics.csv are not this run's; None if they are.
 
-
-def _begins_with(path: Path, header: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(header)) == header
+    What was cut shorter cannot be told by its sha256, `digest`: its columns decide.
+    """
+    whole = bool(kept) and len(kept) == offset
+    if whole and digest is not None and hashlib.sha256(kept).hexdigest() != digest:
+        return "is not the one that the checkpoint was saved with"
+    if kept.rfind(b"\n") >= 0 and not kept.startswith(_line(NAMES)):
+        return "has other columns than this version writes"
+    return None
 
 
 def _cell(value: float) -> str:
     if value != value:
         return ""
     return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def say_health(row: dict[str, float]) -> str:
+    """Returns the numbers of a row that tell how a run is, the most telling first, two spaces between them."""
+    return (
+        f"return {row['episode_return']:.3f}  entropy {row['policy_entropy']:.2f}  "
+        f"value rmse {row['lifetime_value_rmse']:.2f}  |grad| {row['eta_gradient_norm']:.2f}  "
+        f"|theta| p99 {row['theta_norm_p99']:.1f}  finished {row['finished_share']:.2f}"
+    )
+
+
+BAR = 12
+TIME_LEFT = len("/") + len("000:00:00") + 4
+"""Columns of a terminal that the bar takes; and the time left, with the slash and four spaces between the parts."""
+
+
+def shorten(health: str, room: int) -> str:
+    """Returns as many of the numbers that `say_health` gave as `room` columns have space for, none of them cut."""
+    kept = ""
+    for part in health.split("  "):
+        longer = f"{kept}  {part}" if kept else part
+        if len(longer) > room:
+            break
+        kept = longer
+    return kept
 
 
 class Reporter:
@@ -180,13 +217,11 @@ class Reporter:
         self._bar: Progress | None = None
         if self.console.is_terminal:
             self._bar = Progress(
-                TextColumn("[bold]{task.description}"),
-                BarColumn(),
+                BarColumn(bar_width=BAR),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeElapsedColumn(),
+                TextColumn("{task.fields[rate]}", markup=False, table_column=Column(no_wrap=True)),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[health]}"),
+                TextColumn("{task.fields[health]}", markup=False, table_column=Column(no_wrap=True)),
                 console=self.console,
             )
             self._bar.start()
@@ -198,6 +233,7 @@ class Reporter:
 
     def log(self, message: str) -> None:
         """Tells one thing, on the console and in the log."""
+        message = printable(message)
         with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8", errors="backslashreplace") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n")
         try:
@@ -209,13 +245,12 @@ class Reporter:
         """Shows where the run stands: rate, time left, lifetime return and health."""
         elapsed = time.monotonic() - self._start
         rate = (update - self._first) / elapsed if elapsed > 0 else 0.0
-        health = (
-            f"return {row['episode_return']:.3f}  entropy {row['policy_entropy']:.2f}  "
-            f"value rmse {row['lifetime_value_rmse']:.2f}  |grad| {row['eta_gradient_norm']:.2f}  "
-            f"|theta| p99 {row['theta_norm_p99']:.1f}  finished {row['finished_share']:.2f}"
-        )
+        health = say_health(row)
         if self._bar is not None:
-            self._bar.update(self._task, completed=update, rate=f"{rate:.1f}/s", health=health)
+            shown = f"{rate:.1f}/s"
+            taken = BAR + 2 * len(str(self._total)) + len(shown) + TIME_LEFT
+            room = self.console.width - taken
+            self._bar.update(self._task, completed=update, rate=shown, health=shorten(health, room))
         elif elapsed - self._last_line > 15 or update == self._total:
             self._last_line = elapsed
             left = (self._total - update) / rate if rate else float("nan")
