@@ -1,4 +1,4 @@
-"""The script of docs/how-to/cluster.md under a real Slurm: found, requeued, out of time, killed, and the bits are the same."""
+"""The script of docs/how-to/cluster.md under a real Slurm: found, requeued, out of time, killed; the same bits."""
 
 import os
 import re

@@ -1,6 +1,7 @@
 """The columns of metrics.csv: what each one is, where it lies in a healthy run, and reading them back. Needs no JAX.
 
-What shows a column takes its words from here: docs/reference/metrics.md, the curves of `orexis plot`, the page of `orexis view`.
+What shows a column takes its words from here: docs/reference/metrics.md, the curves of `orexis plot`, the page of
+`orexis view`.
 """
 
 import csv
