@@ -137,7 +137,6 @@ def _rl2(reward: MetaConfig, steps: int, **outer: Any) -> MetaConfig:
             reward.outer,
             window=max(1, steps // reward.agent.rollout_length),
             reward_cost=0.0,
-            entropy_level=EntropyLevel(),
             **outer,
         ),
         learn="rl2",
@@ -146,21 +145,30 @@ def _rl2(reward: MetaConfig, steps: int, **outer: Any) -> MetaConfig:
 
 def _maml(reward: MetaConfig, **outer: Any) -> MetaConfig:
     """Returns the settings of MAML beside those of a reward: the same agents, no cost on rewards."""
-    settings = dataclasses.replace(reward.outer, reward_cost=0.0, entropy_level=EntropyLevel(), **outer)
-    return dataclasses.replace(reward, outer=settings, learn="maml")
+    settings: dict[str, Any] = {"reward_cost": 0.0, **outer}
+    return dataclasses.replace(reward, outer=dataclasses.replace(reward.outer, **settings), learn="maml")
 
 
 _RATE = Schedule(1e-3, 2e-4, 10000)
-_ENTROPY = Schedule(0.1, 0.003, 4000)
+_RL2: dict[str, Any] = {
+    "reward_learning_rate": Schedule(1.5e-3, 3e-4, 8000),
+    "entropy_cost": Schedule(0.05, 0.003, 6000),
+    "entropy_level": EntropyLevel(),
+}
+_HELD: dict[str, Any] = {
+    "entropy_cost": Schedule(0.05, 0.05),
+    "entropy_level": EntropyLevel(share=0.6),
+}  # else C is all they know
 POLICIES: dict[str, dict[str, MetaConfig]] = {
-    "rl2": {
-        task: _rl2(reward, 100, reward_learning_rate=_RATE, entropy_cost=_ENTROPY) for task, reward in TUNED.items()
+    "rl2": {task: _rl2(reward, 50, **_RL2) for task, reward in TUNED.items()},
+    "maml": {
+        **{task: _maml(reward, reward_learning_rate=_RATE) for task, reward in TUNED.items()},
+        "random-abc": _maml(RANDOM_ABC, reward_learning_rate=Schedule(1e-3, 2e-4, 4000), **_HELD),
     },
-    "maml": {task: _maml(reward, reward_learning_rate=_RATE, entropy_cost=_ENTROPY) for task, reward in TUNED.items()},
 }
 """The recipes of policies, by how they are learned; what was tried is in docs/explanation/policies.md."""
 _ANY_POLICY: dict[str, MetaConfig] = {
-    "rl2": _rl2(ANY_TASK, 100, reward_learning_rate=_RATE),
+    "rl2": _rl2(ANY_TASK, 50, reward_learning_rate=_RATE),
     "maml": _maml(ANY_TASK, reward_learning_rate=_RATE),
 }
 

@@ -88,6 +88,7 @@ def small(learn: str, **agent) -> MetaConfig:
         outer=OuterConfig(
             window=5,
             gae_lambda=0.95,
+            privileged_value=True,
             reward_learning_rate=Schedule(1e-2, 1e-3, 300),
             value_learning_rate=1e-2,
             entropy_cost=Schedule(0.05, 0.001, 300),

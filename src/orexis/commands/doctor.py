@@ -22,7 +22,7 @@ class Doctor:
 
     def run(self) -> int:
         if not os.path.isdir(self.folder):
-            raise UsageError(f"{self.folder} is neither a run folder nor a reward folder")
+            raise UsageError(f"{self.folder} is neither a run folder nor a reward or policy folder")
         from orexis.tools.doctor import examine
 
         diagnosis = examine(self.folder)

@@ -12,7 +12,7 @@ from orexis.api import default_run_dir
 from orexis.commands.checks import replace, require_task
 from orexis.config import AgentConfig, HistoryNetConfig, Learn, MamlConfig, MetaConfig, OuterConfig, RunConfig
 from orexis.errors import UsageError
-from orexis.platform import find_processes
+from orexis.platform.processes import find_processes
 from orexis.presets import VALIDATE_EVERY, preset, training_episodes
 from orexis.training.folder import check_beginning, holds_run
 from orexis.training.logs.tensorboard import require_log

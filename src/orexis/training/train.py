@@ -12,7 +12,8 @@ from pathlib import Path
 
 from orexis.config import RunConfig
 from orexis.errors import OK, CommandError
-from orexis.platform import Processes, meet, prepare_jax
+from orexis.platform import prepare_jax
+from orexis.platform.processes import Processes, meet
 from orexis.training import signals
 from orexis.training.folder import claimed
 from orexis.training.logs.tensorboard import Log, logging_to
