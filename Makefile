@@ -29,7 +29,7 @@ test-browser: $(VENV)/ready  ## the viewer's page in a Chromium; needs one
 smoke: $(VENV)/ready  ## a few tests of everything, for one more interpreter
 	$(BIN)/python -m pytest -q -n 2 -m smoke
 
-test-slurm: $(VENV)/ready  ## docs/cluster.md under a Slurm of its own; needs Debian's slurm-wlm and munge
+test-slurm: $(VENV)/ready  ## docs/how-to/cluster.md under a Slurm of its own; needs Debian's slurm-wlm and munge
 	$(BIN)/python -m pytest -q -m slurm
 
 lint: $(VENV)/ready  ## style, format and types

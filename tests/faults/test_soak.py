@@ -1,4 +1,4 @@
-"""A soak of a minute or so; and the figures of the long one are what docs/reliability.md says."""
+"""A soak of a minute or so; and the figures of the long one are what docs/explanation/reliability.md says."""
 
 import json
 from pathlib import Path

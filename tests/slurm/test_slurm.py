@@ -1,4 +1,4 @@
-"""The script of docs/cluster.md under a real Slurm: found, requeued, out of time, killed, and the bits are the same."""
+"""The script of docs/how-to/cluster.md under a real Slurm: found, requeued, out of time, killed; the same bits."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def cluster(tmp_path):
 
 def script() -> str:
     """Returns the script of the page, as it stands there."""
-    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "cluster.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```sh\n(#!/bin/bash\n.*?)```", page, re.DOTALL)
     return text
 
