@@ -10,7 +10,7 @@ VENV ?= .venv-$(VERSION)
 endif
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCKED := --extra dev --extra docs --extra tensorboard --extra notebooks
+LOCKED := --extra dev --extra docs --extra tensorboard --extra notebooks --extra browser
 
 .PHONY: demo test test-slow test-browser test-slurm smoke lint docs lock clean
 
@@ -23,14 +23,13 @@ test: $(VENV)/ready  ## the fast suite; PYTHON=python3.13 for another interprete
 test-slow: $(VENV)/ready  ## learning and long checks
 	$(BIN)/python -m pytest -q -n 2 -m "slow and not browser"
 
-test-browser: $(VENV)/ready  ## the viewer's page in a Chromium; needs one, and fetches Playwright if it is not there
-	$(BIN)/python -c 'import playwright' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "playwright>=1.50,<2"
-	$(BIN)/python -m pytest -q -m browser
+test-browser: $(VENV)/ready  ## the viewer's page in a Chromium; needs one
+	$(BIN)/python -m pytest -q -rs -m browser # skips and says why where the browser is missing
 
 smoke: $(VENV)/ready  ## a few tests of everything, for one more interpreter
 	$(BIN)/python -m pytest -q -n 2 -m smoke
 
-test-slurm: $(VENV)/ready  ## docs/cluster.md under a Slurm of its own; needs Debian's slurm-wlm and munge
+test-slurm: $(VENV)/ready  ## docs/how-to/cluster.md under a Slurm of its own; needs Debian's slurm-wlm and munge
 	$(BIN)/python -m pytest -q -m slurm
 
 lint: $(VENV)/ready  ## style, format and types

@@ -30,6 +30,7 @@ html_theme = "furo"
 html_title = f"Orexis {version}"
 html_static_path = ["_static"]
 html_css_files = ["orexis.css"]
+html_extra_path = ["lifetime.html"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {

@@ -21,7 +21,7 @@ def read_table(document: str, first_cell: str) -> list[list[str]]:
 
 
 def test_the_table_of_sources_is_that_of_the_registries():
-    _, learned, *rows = read_table("evaluation.md", "source")
+    _, learned, *rows = read_table("reference/evaluation.md", "source")
     learner = AGENTS[Setting.__dataclass_fields__["agent"].default]
     assert learned[1:] == [learner.summary, REWARDS[LEARNED].summary]
     expected = []
@@ -32,7 +32,7 @@ def test_the_table_of_sources_is_that_of_the_registries():
 
 
 def test_the_table_of_policies_is_that_of_the_registry():
-    _, *rows = read_table("evaluation.md", "policy")
+    _, *rows = read_table("reference/evaluation.md", "policy")
     assert rows == [[f"`{name}`", entry.summary] for name, entry in POLICIES.items()]
 
 
@@ -44,7 +44,7 @@ def agents_cell(task: str, recipe: str) -> str:
 
 
 def test_the_table_of_domains_is_that_of_the_tasks_and_the_presets():
-    heading, *rows = read_table("tasks.md", "")
+    heading, *rows = read_table("reference/tasks.md", "")
     table = {row[0]: row[1:] for row in rows}
     names = [name.strip("`") for name in table["name"]]
     assert len(heading) == 5

@@ -9,7 +9,7 @@ import pytest
 
 import orexis
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "python.md"
 
 
 def sections() -> dict[str, str]:
@@ -41,14 +41,14 @@ def test_a_public_name_has_a_docstring(name: str):
 
 @pytest.mark.parametrize("name", orexis.__all__)
 def test_a_public_name_has_its_place_in_the_reference(name: str):
-    assert name in sections(), f"docs/reference.md has no section ### `{name}`"
+    assert name in sections(), f"docs/reference/python.md has no section ### `{name}`"
     text, *snippets = re.split(r"```python\n(.*?)```", sections()[name], flags=re.DOTALL)
     told = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
     missing = parts_of(getattr(orexis, name)) - told
-    assert not missing, f"docs/reference.md, {name}: says nothing of {', '.join(sorted(missing))}"
+    assert not missing, f"docs/reference/python.md, {name}: says nothing of {', '.join(sorted(missing))}"
     sentences = [line for line in text.splitlines() if line and not line.startswith("`")]
-    assert sentences, f"docs/reference.md, {name}: no paragraph"
-    assert any(f"orexis.{name}" in snippet for snippet in snippets), f"docs/reference.md, {name}: no example"
+    assert sentences, f"docs/reference/python.md, {name}: no paragraph"
+    assert any(f"orexis.{name}" in snippet for snippet in snippets), f"docs/reference/python.md, {name}: no example"
 
 
 def test_the_reference_has_no_names_that_are_not_public():

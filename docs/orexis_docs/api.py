@@ -10,8 +10,8 @@ import orexis.interop
 HEAD = """\
 # Docstrings
 
-What `import orexis` offers, as the docstrings say. Each name with an example: [reference](../reference.md). The fields
-of the settings: [settings](settings.md).
+What `import orexis` offers, as the docstrings say. Each name with an example: [reference](../reference/python.md). The
+fields of the settings: [settings](settings.md).
 """
 OTHERS = {
     "Learned rewards in other agents": [f"orexis.interop.{name}" for name in orexis.interop.__all__]
@@ -74,6 +74,10 @@ def as_fields(lines: list[str], parameters: set[str]) -> list[str]:
         goes_on = in_field and line.startswith(" ")
         if begins != in_field and not goes_on and found and found[-1]:
             found.append("")  # a list of fields begins and ends with an empty line
-        found.append(f":param {match[1]}: {match[2]}" if match and begins else line)
+        if match and begins:
+            names = match[1].split(", ")
+            found += [*(f":param {name}: see {names[-1]}." for name in names[:-1]), f":param {names[-1]}: {match[2]}"]
+        else:
+            found.append(line)
         in_field = begins or goes_on
     return found

@@ -81,7 +81,7 @@ def table_of_figures(results: Path, link: str) -> str:
     for figure in figures(results):
         counts = Counter(verdict(claims) for claims in by_sentence(figure).values())
         told = ", ".join(f"{count} {_plural(name, count)}" for name, count in counts.most_common())
-        lines.append(f"| [figure {figure.number}]({link.format(figure.name)}) | {figure.summary} | {told} |")
+        lines.append(f"| [figure\u00a0{figure.number}]({link.format(figure.name)}) | {figure.summary} | {told} |")
     return "\n".join(lines)
 
 

@@ -28,11 +28,11 @@ def all_pages() -> dict[Path, str]:
     pages = shown()
     made = {page: relink(source.read_text(encoding="utf-8"), source, page, pages) for source, page in pages.items()}
     made = {page: text + children(page, pages.values()) for page, text in made.items()}
-    glossary = DOCS / "glossary.md"
+    glossary = DOCS / "reference" / "glossary.md"
     made[GENERATED / "settings.md"] = settings.page(
         (ROOT / "src/orexis/config.py").read_text(encoding="utf-8"),
         glossary.read_text(encoding="utf-8"),
-        "../glossary.md",
+        "../reference/glossary.md",
     )
     made[GENERATED / "commands.md"] = commands.page()
     made[GENERATED / "api.md"] = api.page()

@@ -73,9 +73,9 @@ def _default(value: ast.expr) -> str:
     """Returns a default as a reader would write it: without the marks of old and new fields."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name | ast.Attribute):
         function = ast.unparse(value.func)
-        if function == "_new":
+        if function == "new":
             return _default(value.args[0])
-        if function == "_renamed":
+        if function == "renamed":
             return _default(value.args[1]) if len(value.args) > 1 else ""
         if function == "dataclasses.field":
             return f"{ast.unparse(value.keywords[0].value)}()".replace("dict()", "{}")

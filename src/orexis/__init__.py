@@ -1,6 +1,6 @@
 """Orexis learns what agents should want: intrinsic rewards, meta-learned over many agent lifetimes.
 
-What users call is here, imported when it is asked for, and explained with an example each in docs/reference.md.
+What users call is here, imported when it is asked for, and explained with an example each in docs/reference/python.md.
 Importing Orexis tells Gymnasium the names of the environments. Nothing here imports JAX until something is
 asked for that needs it.
 """

@@ -77,8 +77,8 @@ def train(
         `preset(task, recipe, learn)`, or `meta`.
     resume: go on with the run in the folder, which must have been trained with the same settings.
     devices: CPU devices to use, one a core by default; without effect once JAX has made its devices.
-    log: "tensorboard" also writes the rows as events into `tensorboard/` of the run folder, see docs/logs.md.
-    on_row: is given each row of metrics.csv when it is written, see docs/metrics.md; NaN where a cell is empty.
+    log: "tensorboard" also writes the rows as events into `tensorboard/` of the run folder, see docs/reference/logs.md.
+    on_row: is given each row of metrics.csv when it is written (docs/reference/metrics.md), NaN where a cell is empty.
     on_checkpoint: is given the folder of each checkpoint when it is written, and the updates done.
     should_stop: is given each whole row; True saves the run and ends it.
     verbose: show progress; log.txt in the run folder has it anyway.
@@ -142,7 +142,7 @@ class Evaluation:
     @property
     def summary(self) -> dict[str, Any]:
         """What `orexis evaluate --json` writes: means and 95 % intervals, and how the sources compare, see
-        docs/evaluation.md."""
+        docs/reference/evaluation.md."""
         from orexis.evaluation.scores import as_json
 
         return {**as_json(list(self.tables)), "actions": self.actions, "agent": self.agent}

@@ -37,7 +37,7 @@ class PolicyNetConfig:
 
     num_filters: int = 16
     num_hidden: int = 64
-    conv_gain: float = 3.0  # open; tuned for extrinsic-ep, see docs/implementation_notes.md
+    conv_gain: float = 3.0  # open; tuned for extrinsic-ep, see results/notes/agents.md
     hidden_gain: float = 2.0  # open; tuned likewise
     head_gain: float = 0.1  # open; small heads: a near-uniform first policy
 
@@ -130,7 +130,7 @@ class Schedule:
 
 @dataclasses.dataclass(frozen=True)
 class QLearningConfig:
-    """The learner of the generalisation study; tuned for `q-extrinsic`, see docs/implementation_notes.md."""
+    """The learner of the generalisation study; tuned for `q-extrinsic`, see results/notes/agents.md."""
 
     net: PolicyNetConfig = dataclasses.field(default_factory=PolicyNetConfig)
     rollout_length: int = 4
@@ -178,7 +178,7 @@ class OuterConfig:
     entropy_cost: Schedule = Schedule(0.12, 0.005, 16000)  # open
     value_cost: float = 0.5  # open
     average_power: float = 4.0  # open; the artefact is eta averaged over about the last 1/(power + 1) of all updates
-    # What the paper does not have; each is explained and measured in docs/implementation_notes.md, "What made it work".
+    # What the paper does not have; each is explained and measured in docs/explanation/recipe.md.
     privileged_value: bool = new(False)  # phi also sees what the agent cannot, see `meta.privilege`
     reward_cost: float = new(0.0)  # on squared intrinsic rewards: keeps them off arctan's flat ends
     gradient_clip: float | None = new(None)  # largest norm of eta's meta-gradient
@@ -204,7 +204,7 @@ class OuterConfig:
 
 @dataclasses.dataclass(frozen=True)
 class MamlConfig:
-    """How the meta-gradient reaches an initialisation, see docs/policies.md."""
+    """How the meta-gradient reaches an initialisation, see docs/explanation/policies.md."""
 
     first_order: bool = False  # theta's updates count as constants, their Jacobian as the identity
     later_windows: bool = True  # windows after a lifetime's first teach too: all updates before them as constants

@@ -166,7 +166,7 @@ POLICIES: dict[str, dict[str, MetaConfig]] = {
         "random-abc": _maml(RANDOM_ABC, reward_learning_rate=Schedule(1e-3, 2e-4, 4000), **_HELD),
     },
 }
-"""The recipes of policies, by how they are learned; what was tried is in docs/policies.md."""
+"""The recipes of policies, by how they are learned; what was tried is in docs/explanation/policies.md."""
 _ANY_POLICY: dict[str, MetaConfig] = {
     "rl2": _rl2(ANY_TASK, 50, reward_learning_rate=_RATE),
     "maml": _maml(ANY_TASK, reward_learning_rate=_RATE),

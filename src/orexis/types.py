@@ -16,7 +16,8 @@ Masks and discounts are f32, 1 or 0, and belong to the step from s_t to s_{t+1}:
     in_lifetime       0 where s_t is behind that end        the mask of every loss and every sum
 
 The last step of a lifetime has mask 1 and discount 0. A time limit ends an episode like termination does: nothing is
-bootstrapped behind it. docs/glossary.md maps these and all other words to the paper's symbols and to the field's terms.
+bootstrapped behind it. docs/reference/glossary.md maps these and all other words to the paper's symbols and to the
+field's terms.
 """
 
 import dataclasses

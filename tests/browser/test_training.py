@@ -89,7 +89,7 @@ def test_actions_that_are_no_directions_are_told_in_words(open_page):
     opened = open_page(build_page("t", "s", told, training_data([])))
     paid = [column[0] / told["unit"] for column in told["sources"][0]["steps"]["would_pay"]]
     items = opened.page.locator(".others li").all_inner_texts()
-    assert [item.split()[0] for item in items] == told["actions"]
+    assert [item.split(":")[0] for item in items] == told["actions"]
     shown = [float(item.split()[1].replace("−", "-")) for item in items]
     assert shown == pytest.approx(paid, abs=6e-4)
     assert opened.page.locator("article.panel").count() == 1

@@ -1,6 +1,7 @@
 """The generated pages say what code and results say, and links are made right and checked."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from orexis_docs.places import DOCS, GENERATED, RESULTS, ROOT, shown
 
 import orexis
 from orexis.cli import COMMANDS
+from orexis.storage import manifest
+from orexis.training import folder, learners
 from orexis.zoo.registry import shipped_names
 
 CONFIG = (ROOT / "src/orexis/config.py").read_text(encoding="utf-8")
@@ -53,8 +56,8 @@ def test_figures_are_counted_and_linked(tmp_path):
     for name, some in (("fig12", judged), ("fig5", judged[2:])):
         (tmp_path / name / "claims.json").write_text(json.dumps({"claims": some}))
     table = claims.table_of_figures(tmp_path, "x/{}.md").splitlines()
-    assert table[2] == "| [figure 5](x/fig5.md) | what walks to A, B and C are paid in Random ABC | 1 does not |"
-    assert table[3] == "| [figure 12](x/fig12.md) |  | 2 hold, 1 does not |"
+    assert table[2] == "| [figure\u00a05](x/fig5.md) | what walks to A, B and C are paid in Random ABC | 1 does not |"
+    assert table[3] == "| [figure\u00a012](x/fig12.md) |  | 2 hold, 1 does not |"
     assert "| [12](x/fig12.md) | t | “a \\| b” | **holds** |" in claims.table_of_claims(tmp_path, "x/{}.md", read=False)
 
 
@@ -64,7 +67,7 @@ def test_every_option_of_every_command_is_told(pages):
         section = page.split(f"\n## orexis {name}\n")[1].split("\n## ")[0]
         for option in commands.options_of(command):
             assert f"| `{option.name}" in section, f"orexis {name}: nothing of {option.name}"
-    assert "| `--updates INT` | `20000` | Updates of the reward in total;" in page
+    assert "| `--updates INT` | `20000` | Updates of what is learned, in total;" in page
     assert "| `--outer.gradient-clip FLOAT` |  |" in page
     assert "| `--resume` | `False` |" in page
     assert "orexis evaluate [SOURCES ...] [OPTIONS]" in page
@@ -97,8 +100,8 @@ def test_every_setting_is_told_with_the_papers_symbol(pages):
 
 
 def test_fields_are_read_with_their_comments():
-    source = '@x\nclass A:\n    """Says\n    so."""\n\n    b: int = _new(3)  # why\n    c: float\n'
-    source += '    # apart\n    d: str = _renamed("e", "f")\n'
+    source = '@x\nclass A:\n    """Says\n    so."""\n\n    b: int = new(3)  # why\n    c: float\n'
+    source += '    # apart\n    d: str = renamed("e", "f")\n'
     (found,) = settings.read_classes(source)
     assert (found.name, found.summary) == ("A", "Says so.")
     assert [(field.name, field.default, field.comment) for field in found.fields] == [
@@ -123,12 +126,24 @@ def test_lines_that_explain_parameters_become_fields():
         "",
         ":param a: one",
         "    more.",
-        ":param b, c: two",
+        ":param b: see c.",
+        ":param c: two",
         "",
         "Then: words.",
         "",
         "d: no parameter",
     ]
+
+
+def test_the_page_of_files_names_every_file_of_a_run_and_every_field_of_a_reward():
+    page = (DOCS / "reference" / "files.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"[\w.]+", " ".join(re.findall(r"`([^`]+)`", page))))
+    files = {folder.CONFIG, folder.METRICS, folder.LOG, folder.REWARD, folder.BEST, folder.LEARNER, folder.CHECKPOINTS}
+    assert files | {"env.json", manifest.STATE, manifest.MANIFEST, learners.ARRAYS, learners.RECORD} <= told
+    for record in (ROOT / "src/orexis/zoo").glob("*/reward.json"):
+        assert set(json.loads(record.read_text(encoding="utf-8"))) <= told
+    claim = json.loads((RESULTS / "fig5" / "claims.json").read_text(encoding="utf-8"))["claims"][0]
+    assert set(claim) | set(claim["comparisons"][0]) <= told
 
 
 def test_links_are_made_right_where_a_page_is_shown(tmp_path):

@@ -1,5 +1,6 @@
 """Every command and snippet of the tutorial and of the how-to pages runs, in the order in which a reader meets it."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,8 +20,15 @@ from tests.docs.snippets import (
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "how-to").glob("*.md")])
-WITHOUT = {"index"}
+SLOW = {
+    "tutorial/index.md",
+    *(f"how-to/{name}.md" for name in ("add_a_task", "resume", "use_in_jax", "when_it_does_not_learn")),
+}
+"""Pages that train or evaluate with the command line, which compiles a whole window each time."""
+WITHOUT = {"how-to/index.md"}
 """Pages that lead to others and have nothing to run."""
+ELSEWHERE = {"how-to/cluster.md": "tests/slurm/test_slurm.py"}
+"""Pages whose commands need more than this machine, with the tests that run them."""
 EXTRAS = ("stable_baselines3", "gymnax")
 """Modules without which a page is left out."""
 
@@ -31,6 +39,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")  # pages may use them, as in the folder of the project
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
@@ -38,14 +47,27 @@ def folder(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_every_page_runs_from_top_to_bottom(page: Path, folder: Path):
-    text = page.read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in (page.relative_to(DOCS).as_posix() for page in PAGES)
+        if name not in ELSEWHERE
+    ],
+)
+def test_every_page_runs_from_top_to_bottom(name: str, folder: Path):
+    text = (DOCS / name).read_text(encoding="utf-8")
     for module in EXTRAS:
         if f"import {module}" in text or f"from {module}" in text:
             pytest.importorskip(module)
-    done = run_page(text, page.name, folder)
-    assert done or page.stem in WITHOUT
+    done = run_page(text, name, folder)
+    assert done or name in WITHOUT
+
+
+def test_pages_that_are_left_out_or_run_elsewhere_are_there():
+    assert {page.relative_to(DOCS).as_posix() for page in PAGES} >= SLOW | WITHOUT | set(ELSEWHERE)
+    for page, tests in ELSEWHERE.items():
+        assert page.rpartition("/")[2] in (ROOT / tests).read_text(encoding="utf-8")
 
 
 def test_blocks_are_read_with_the_files_that_they_are():

@@ -1,4 +1,5 @@
-"""The figures of docs/reliability.md: runs what its table links to, counts trials and failures, writes them into it.
+"""The figures of docs/explanation/reliability.md: runs what its table links to, counts trials and failures, writes them
+into it.
 
 python -m tests.faults.figures            all of it; a trial is one injected fault
 python -m tests.faults.figures REPORT...  from reports that `pytest --junitxml=REPORT` wrote
@@ -13,9 +14,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "explanation" / "reliability.md"
 SUMMARY = "Last full run: "
-_LINK = re.compile(r"\[([\w/]+(?:\.py)?)\]\(\.\./(tests/[\w/]+\.py)\)")
+_LINK = re.compile(r"\[([\w/]+(?:\.py)?)\]\((?:\.\./)+(tests/[\w/]+\.py)\)")
 
 
 @dataclasses.dataclass(frozen=True)

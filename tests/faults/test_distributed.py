@@ -18,6 +18,7 @@ from safetensors.numpy import load_file
 
 from orexis.errors import FAILED, PREEMPTED, MachineError, UsageError
 from orexis.platform.processes import Processes, find_processes, meet
+from orexis.training import distributed
 from orexis.training.distributed import naming_the_dead
 from tests.faults import children
 
@@ -175,6 +176,17 @@ def test_a_port_that_is_taken_is_named():
         port = taken.getsockname()[1]
         with pytest.raises(MachineError, match=rf"cannot listen on 127\.0\.0\.1:{port} \(Address already in use\)"):
             meet(meeting(port)[0])
+
+
+@pytest.mark.parametrize("raised", [False, True])
+def test_what_gloo_says_of_its_peers_is_held_back_and_nothing_else(capfd, raised: bool):
+    with contextlib.suppress(RuntimeError), distributed._without_gloo():
+        print("ours")
+        os.write(1, b"[Gloo] Rank 0 is connected to 1 peer ranks. Expected number is : 1\n[Gloo] broken\nlast")
+        if raised:
+            raise RuntimeError
+    print(", after")
+    assert capfd.readouterr().out == "ours\n[Gloo] broken\nlast, after\n"
 
 
 @pytest.mark.parametrize("error", [jax.errors.JaxRuntimeError("UNKNOWN: closed"), ValueError("Gloo connectFullMesh")])

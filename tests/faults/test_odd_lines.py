@@ -107,9 +107,9 @@ def test_a_window_that_compiles_for_hours_is_warned_of_before(tmp_path, monkeypa
 
 
 def test_the_page_of_a_new_task_says_how_to_evaluate_it(capsys, tmp_path):
-    page = (Path(__file__).parent.parent.parent / "docs" / "add_a_task.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent.parent / "docs" / "how-to" / "add_a_task.md").read_text(encoding="utf-8")
     folder, task = default_run_dir("my_module:MyTask", 0), "my_module:MyTask"
-    assert f"orexis evaluate {folder} extrinsic-ep --task {task} " in page
+    assert f"orexis evaluate {folder} extrinsic-ep --task {task}`" in page
     code, said = run_main(capsys, "evaluate", str(write_reward(tmp_path / "reward", task=task)))
     assert code == USAGE
     assert f"add --task {task}" in said

@@ -95,7 +95,8 @@ def test_hashes_spread_over_the_buckets():
 
 @pytest.mark.slow
 def test_counting_explores_more_of_the_empty_rooms_than_the_extrinsic_reward_does():
-    # A young agent wanders anyway, so it takes many lifetimes and a bonus that is not small: see docs/evaluation.md.
+    # A young agent wanders anyway, so it takes many lifetimes and a bonus that is not small, see
+    # docs/reference/evaluation.md.
     task = EmptyRooms(episodes=40)
     agent = ActorCritic(task.spec, preset("empty-rooms").agent)
 

@@ -70,6 +70,11 @@ class Cluster:
         assert done.returncode == 0, (command, done.stdout, done.stderr)
         return done.stdout.strip()
 
+    def answers(self, *command: str) -> str | None:
+        """Returns what a command of Slurm prints; None if it fails."""
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
+
     def show(self, job: str) -> dict[str, str]:
         """Returns what the controller knows about a job (or an element of an array), by name."""
         words = self.run("scontrol", "--oneliner", "show", "job", job).split()
@@ -133,7 +138,7 @@ def running(folder: Path) -> Iterator[Cluster]:
         _wait(cluster, daemons, lambda: (folder / "munge.socket").exists())
         daemons.append(_start(cluster, "slurmctld", "-D", "-f", str(conf)))
         daemons.append(_start(cluster, "slurmd", "-D", "-N", "localhost", "-f", str(conf)))
-        _wait(cluster, daemons, lambda: _answers(cluster, "sinfo", "--noheader", "--format=%T") == "idle")
+        _wait(cluster, daemons, lambda: cluster.answers("sinfo", "--noheader", "--format=%T") == "idle")
         yield cluster
     finally:
         _stop(cluster, daemons)
@@ -145,11 +150,6 @@ def _start(cluster: Cluster, *command: str) -> subprocess.Popen:
         return subprocess.Popen(
             command, env=cluster.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=cluster.folder
         )
-
-
-def _answers(cluster: Cluster, *command: str) -> str | None:
-    done = subprocess.run(command, env=cluster.environment, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _wait(cluster: Cluster, daemons: list[subprocess.Popen], until: Callable[[], bool]) -> None:

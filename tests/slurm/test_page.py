@@ -1,4 +1,4 @@
-"""The figures of docs/cluster.md are those of the engine, and its arithmetic is right."""
+"""The figures of docs/how-to/cluster.md are those of the engine, and its arithmetic is right."""
 
 import jax
 import pytest
@@ -24,7 +24,7 @@ def numbers_sent(task: str) -> int:
 
 
 def test_the_table_of_messages_is_what_the_engine_sends():
-    _, *rows = read_table("cluster.md", "task")
+    _, *rows = read_table("how-to/cluster.md", "task")
     assert sorted(row[0].strip("`") for row in rows) == sorted(PAPER_TASKS)
     for task, numbers, size, _ in rows:
         assert int(numbers) == numbers_sent(task.strip("`"))
@@ -32,9 +32,9 @@ def test_the_table_of_messages_is_what_the_engine_sends():
 
 
 def test_the_table_of_nodes_follows_from_it():
-    _, *messages = read_table("cluster.md", "task")
+    _, *messages = read_table("how-to/cluster.md", "task")
     sent = {row[0]: (int(row[1]) * 4, float(row[3].removesuffix(" ms"))) for row in messages}
-    heading, one, *rows = read_table("cluster.md", "nodes")
+    heading, one, *rows = read_table("how-to/cluster.md", "nodes")
     assert one == ["1", "16", "256", *("0", "1") * 3]
     assert [int(row[0]) for row in rows] == [2, 4, 8, 16, 32, 64]
     for row in rows:

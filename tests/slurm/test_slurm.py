@@ -1,4 +1,4 @@
-"""The script of docs/cluster.md under a real Slurm: found, requeued, out of time, killed, and the bits are the same."""
+"""The script of docs/how-to/cluster.md under a real Slurm: found, requeued, out of time, killed; the same bits."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def cluster(tmp_path):
 
 def script() -> str:
     """Returns the script of the page, as it stands there."""
-    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "cluster.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```sh\n(#!/bin/bash\n.*?)```", page, re.DOTALL)
     return text
 
@@ -89,15 +89,21 @@ class Jobs:
     def restarts(self, job: str) -> int:
         return int(self.cluster.show(job)["Restarts"])
 
-    def let_go_on(self, job: str, seed: int) -> None:
-        """Waits until a job that is requeued has trained further."""
-        self.wait(job, lambda: "and saved; go on with --resume" in self.log(job), "RUNNING", "COMPLETING", "PENDING")
-        self.wait(job, lambda: self.cluster.state(job) == "PENDING", "RUNNING", "COMPLETING")
+    def await_requeue(self, job: str) -> None:
+        """Waits until a job is saved and back in the queue; gives it its time again, else the signal is due again."""
+        again = "scontrol", "update", f"JobId={job}", f"TimeLimit={MINUTES}"
+        alive = "RUNNING", "COMPLETING", "PENDING", "CONFIGURING"
+        self.wait(job, lambda: self.restarts(job) > 0 and self.cluster.answers(*again) is not None, *alive)
+        self.wait(job, lambda: "and saved; go on with --resume" in self.log(job), *alive)
         assert self.restarts(job) == 1
-        self.cluster.run("scontrol", "update", f"JobId={job}", f"TimeLimit={MINUTES}")
-        saved = newest(self.run_dir(seed))
-        self.wait(job, lambda: newest(self.run_dir(seed)) > saved, "PENDING", "CONFIGURING", "RUNNING")
-        assert f"resuming bandit at update {saved} of" in self.log(job)
+
+    def await_progress(self, job: str, seed: int) -> None:
+        """Waits until a job that was requeued has trained further."""
+        told = re.compile(r"resuming bandit at update (\d+) of")
+        alive = "PENDING", "CONFIGURING", "RUNNING"
+        self.wait(job, lambda: told.search(self.log(job)) is not None, *alive)
+        (saved,) = told.findall(self.log(job))
+        self.wait(job, lambda: newest(self.run_dir(seed)) > int(saved), *alive)
 
     def cancel(self, job: str) -> None:
         self.cluster.run("scancel", job)
@@ -131,12 +137,13 @@ def test_the_script_of_the_docs_survives_what_a_cluster_does_to_it(cluster: Clus
     cluster.run("scontrol", "update", f"JobId={late}", f"TimeLimit={MINUTES // 2}")  # so the signal is due
     for _ in first:
         trials()
+    for job in (late, requeued):
+        jobs.await_requeue(job)
     jobs.wait(killed, lambda: cluster.state(killed) == "FAILED", "RUNNING", "COMPLETING")
     assert "another process of this run has died" in jobs.log(killed)
-    jobs.let_go_on(requeued, SEEDS[0])
-    jobs.cancel(requeued)
-    jobs.let_go_on(late, SEEDS[2])
-    jobs.cancel(late)
+    for seed, job in ((SEEDS[0], requeued), (SEEDS[2], late)):
+        jobs.await_progress(job, seed)
+        jobs.cancel(job)
     assert jobs.restarts(killed) == 0  # what a job does about itself is not done to the whole array
 
     end = max(newest(jobs.run_dir(seed)) for seed in SEEDS) + 10

@@ -121,4 +121,4 @@ def test_the_page_in_the_documents_is_one_of_this_version():
     page = (ROOT / "docs" / "lifetime.html").read_text(encoding="utf-8")
     assert len(page.encode()) < 2_000_000
     for begin, end in (("<style>", "</style>"), ("\n<script>", "</script>")):
-        assert between(page, begin, end) == between(the_page(), begin, end), "write it again, see docs/view.md"
+        assert between(page, begin, end) == between(the_page(), begin, end), "write it again: docs/reference/view.md"

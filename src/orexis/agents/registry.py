@@ -23,7 +23,7 @@ class AgentEntry:
     name: str  # as typed
     label: str  # as a reader of a figure sees it
     color: str  # "#RRGGBB", of its lines where it is compared with other agents
-    summary: str  # who lives, in docs/evaluation.md
+    summary: str  # who lives, in docs/reference/evaluation.md
     factory: Callable[["Task", AgentConfig], "Agent"]  # raises ValueError where the task cannot have it
     learns: bool = True  # from whatever it is paid
     dashes: str | tuple[float, tuple[float, ...]] = "-"  # Matplotlib's linestyle
@@ -83,7 +83,7 @@ class PolicyEntry:
     name: str  # as `--learn` takes it
     label: str  # as a reader of a figure sees it
     color: str  # "#RRGGBB"
-    summary: str  # who lives, in docs/evaluation.md
+    summary: str  # who lives, in docs/reference/evaluation.md
     factory: Callable[[TaskSpec, HistoryNetConfig | PolicyNetConfig, AgentConfig], "Agent"]
     """Makes the agent that is given the policy as `learned`."""
 

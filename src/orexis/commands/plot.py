@@ -20,7 +20,7 @@ class Plot:
     runs: Positional[tuple[Path, ...]]
     """Run folders, whether they still train or not."""
     columns: tuple[str, ...] = DEFAULT
-    """Of metrics.csv, see docs/metrics.md, a panel for each; or all."""
+    """Of metrics.csv, see docs/reference/metrics.md, a panel for each; or all."""
     out: Path = Path("curves")
     """Where to: OUT.png and OUT.svg."""
 

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from tyro.conf import Positional, arg
 
@@ -23,6 +23,10 @@ else:
     FigureName = Literal[(*FIGURES, ALL)]
 
 
+Named: TypeAlias = dict[str, tuple[str, ...]]
+"""By task: sources, as typed."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Reproduce:
     """Run what a figure of the paper needs, draw it, and check what the paper says about it."""
@@ -38,6 +42,8 @@ class Reproduce:
     """Which panels; default all that the figure has."""
     rewards: tuple[str, ...] = ()
     """Learned rewards that are there already, each TASK=SOURCE; shipped ones need not be named. fig5 judges several."""
+    policies: tuple[str, ...] = ()
+    """Learned policies that are there already, each TASK=SOURCE, of fig8 and fig9; shipped ones need not be named."""
     train: bool = True
     """Train rewards that are missing; without, their lines are missing too."""
     runs: Path | None = None
@@ -61,7 +67,8 @@ class Reproduce:
                 raise UsageError(f"{self.figure} has no panel for {task!r}; it has {', '.join(panels)}")
         if not chosen or len(set(chosen)) != len(chosen):
             raise UsageError("name at least one of --tasks, and none twice")
-        rewards = _split_rewards(self.rewards, chosen)
+        rewards = _split_sources("--rewards", self.rewards, chosen)
+        policies = _split_sources("--policies", self.policies, chosen)
         for task, sources in rewards.items():
             if len(sources) > 1 and not any(figure.several and task in figure.tasks for figure in figures):
                 raise UsageError(f"{self.figure} takes one reward of {task}, not {len(sources)}")
@@ -73,44 +80,53 @@ class Reproduce:
             tasks = tuple(task for task in chosen if task in own)
             most = None if figure.several else 1
             named = {task: sources[:most] for task, sources in rewards.items() if task in tasks}
-            code = figure.run(self._request(figure.name, tasks, named)) if tasks else OK
+            acting = {task: sources for task, sources in policies.items() if task in tasks}
+            code = figure.run(self._request(figure.name, tasks, named, acting)) if tasks else OK
             if code != OK:
                 return code
         return OK
 
-    def _request(self, figure: str, tasks: tuple[str, ...], rewards: dict[str, tuple[str, ...]]) -> "Request":
+    def _request(self, figure: str, tasks: tuple[str, ...], rewards: Named, policies: Named) -> "Request":
         """Returns what is asked of one figure, with the command that asks for it alone."""
         from orexis.evaluation.cache import default_folder
         from orexis.reproduce.base import Request
 
         line = ["orexis", "reproduce", figure, "--budget", self.budget, "--out", str(self.out), "--tasks", *tasks]
-        named = [f"{task}={source}" for task, sources in rewards.items() for source in sources]
-        line += ["--rewards", *named] if named else []
+        for option, named in (("--rewards", rewards), ("--policies", policies)):
+            texts = [f"{task}={source}" for task, sources in named.items() for source in sources]
+            line += [option, *texts] if texts else []
         line += [] if self.train else ["--no-train"]
         line += ["--runs", str(self.runs)] if self.runs else []
         line += ["--seeds", *map(str, self.seeds)] if self.seeds != (0,) else []
-        cache = self.cache or default_folder()
-        first = {task: sources[0] for task, sources in rewards.items()}
-        others = {task: sources[1:] for task, sources in rewards.items()}
         return Request(
-            self.budget, self.out, tasks, first, self.train, cache, tuple(line), others, self.runs, self.seeds
+            budget=self.budget,
+            out=self.out,
+            tasks=tasks,
+            rewards={task: sources[0] for task, sources in rewards.items()},
+            train=self.train,
+            cache=self.cache or default_folder(),
+            command=tuple(line),
+            others={task: sources[1:] for task, sources in rewards.items()},
+            runs=self.runs,
+            seeds=self.seeds,
+            policies=policies,
         )
 
 
-def _split_rewards(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _split_sources(option: str, texts: Sequence[str], tasks: Sequence[str]) -> Named:
     """Returns the sources that were named for each task, in their order. Raises UsageError for one named twice."""
-    rewards: dict[str, tuple[str, ...]] = {}
-    for task, source in (_split_reward(text, tasks) for text in texts):
-        if source in rewards.get(task, ()):
-            raise UsageError(f"--rewards {task}={source} was given twice")
-        rewards[task] = (*rewards.get(task, ()), source)
-    return rewards
+    named: Named = {}
+    for task, source in (_split_source(option, text, tasks) for text in texts):
+        if source in named.get(task, ()):
+            raise UsageError(f"{option} {task}={source} was given twice")
+        named[task] = (*named.get(task, ()), source)
+    return named
 
 
-def _split_reward(text: str, tasks: Sequence[str]) -> tuple[str, str]:
+def _split_source(option: str, text: str, tasks: Sequence[str]) -> tuple[str, str]:
     """Returns the task and the source that TASK=SOURCE names. Raises UsageError if it names none."""
     task, _, source = text.partition("=")
     if task not in tasks or not source:
-        raise UsageError(f"--rewards takes TASK=SOURCE with a task of the figure, not {text!r}")
+        raise UsageError(f"{option} takes TASK=SOURCE with a task of the figure, not {text!r}")
     check_source_name(source)
     return task, source

@@ -3,9 +3,9 @@
 import math
 
 CHUNK_BYTES = 2 * 2**20
-"""About how much of agents' states a chunk may have; measured, see docs/performance.md."""
+"""About how much of agents' states a chunk may have; measured, see docs/explanation/performance.md."""
 AT_ONCE = 10
-"""Updates that one call can make: calling the devices costs over a millisecond, see docs/performance.md."""
+"""Updates that one call can make: calling the devices costs over a millisecond, see docs/explanation/performance.md."""
 SHORT = 160 * 2**20
 """Bytes of agents' states on a device times steps of a window. An update of no more takes a fraction of a second,
 and a call makes several; else a call makes one, so that a run can stop soon. By size and not by the clock, because all

@@ -21,7 +21,7 @@ from orexis.optimizers import clip_factor, scheduled, squared_norm
 from orexis.types import PyTree, record
 
 ROUND = 1024
-"""Vectors have a multiple of this length: XLA's kernels are slower on odd ones, see docs/performance.md."""
+"""Vectors have a multiple of this length: XLA's kernels are slower on odd ones, see docs/explanation/performance.md."""
 ADAM = optax.scale_by_adam()
 
 

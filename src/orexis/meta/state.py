@@ -18,7 +18,7 @@ class TrainState:
 
 @record
 class UpdateMetrics:
-    """What one update of eta looked like; see docs/metrics.md."""
+    """What one update of eta looked like; see docs/reference/metrics.md."""
 
     window: WindowMetrics  # summed over lifetimes
     finished: jax.Array  # f32[]  lifetimes that ended in this window

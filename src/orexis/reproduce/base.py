@@ -236,11 +236,7 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
             f"## {TITLES[task]}",
             "",
             f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes{_cut(facts)}, {facts['seconds']:.0f} s; "
-            + (
-                f"{facts.get('what', 'learned reward')}: {facts['reward']}."
-                if facts["reward"]
-                else "no learned reward."
-            ),
+            + (f"{facts.get('of', 'learned reward')}: {facts['reward']}." if facts["reward"] else "no learned reward."),
             "",
             *results.tables[task],
             "",

@@ -62,12 +62,26 @@ def _fig7(request: "Request") -> int:
     return reproduce(request)
 
 
+def _fig8(request: "Request") -> int:
+    from orexis.reproduce.studies.fig8 import reproduce
+
+    return reproduce(request)
+
+
+def _fig9(request: "Request") -> int:
+    from orexis.reproduce.studies.fig9 import reproduce
+
+    return reproduce(request)
+
+
 _ENTRIES = (
     PaperFigure("fig3", "agents under the learned reward and under its baselines", _fig3),
     PaperFigure("fig4", "where agents go before and after they find the goal", _fig4, ("empty-rooms",)),
     PaperFigure("fig5", "what walks to A, B and C are paid in Random ABC", _fig5, ("random-abc",), several=True),
     PaperFigure("fig6", "returns and entropy around the swaps", _fig6, ("nonstationary-abc",)),
     PaperFigure("fig7", "rewards without history or lifetime objective", _fig7, smoke=("random-abc",)),
+    PaperFigure("fig8", "learned rewards against learned policies", _fig8, smoke=("random-abc",)),
+    PaperFigure("fig9", "agents that the reward never met, and policies", _fig9, ("random-abc",)),
 )
 
 FIGURES: dict[str, PaperFigure] = {entry.name: entry for entry in _ENTRIES}

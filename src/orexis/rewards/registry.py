@@ -1,7 +1,7 @@
 """The reward sources by name: what each is called, how it is made, drawn and swept.
 
 A new baseline takes a file of its own and one entry here: the command line, the evaluation, the sweep, the figures
-and the table in docs/evaluation.md read this. JAX is imported only when a source is made.
+and the table in docs/reference/evaluation.md read this. JAX is imported only when a source is made.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ class RewardEntry:
     name: str  # as typed
     label: str  # as a reader of a figure sees it
     color: str  # "#RRGGBB", its own in every figure
-    summary: str  # what an agent is paid, one line of docs/evaluation.md
+    summary: str  # what an agent is paid, one line of docs/reference/evaluation.md
     factory: Callable[[RewardInputs], "RewardSource"]  # raises ValueError where the task cannot have it
     scale: float | None = None  # of its own term where no sweep chose one; None: it has no such term
     grid: Mapping[str, tuple[float, ...]] = dataclasses.field(default_factory=dict)

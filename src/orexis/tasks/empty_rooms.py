@@ -54,7 +54,8 @@ class EmptyRooms:
     Any free cell may be the goal, or those in `goals`, the start too unless `goal_at_start=False`; an agent that
     starts on it has to leave and come back, since rewards are paid for arriving. The observation is a plane for the
     agent and, with `shows_walls`, one for the walls. That plane is the same in every state and raises every hidden unit
-    alike, so that all cells look nearly the same to an agent: a teacher is obeyed far worse with it, see docs/tasks.md.
+    alike, so that all cells look nearly the same to an agent: a teacher is obeyed far worse with it, see
+    docs/reference/tasks.md.
     """
 
     time_limit: int = 100

@@ -28,7 +28,7 @@ def print_tasks() -> None:
         console.print(Text(name, style="bold"))
         console.print(block)
         console.print()
-    console.print("A task of your own is named module:Class; see docs/add_a_task.md.")
+    console.print("A task of your own is named module:Class; see docs/how-to/add_a_task.md.")
 
 
 def describe_task(name: str, task: Any, summary: str) -> list[str]:

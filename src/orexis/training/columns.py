@@ -1,6 +1,7 @@
 """The columns of metrics.csv: what each one is, where it lies in a healthy run, and reading them back. Needs no JAX.
 
-What shows a column takes its words from here: docs/metrics.md, the curves of `orexis plot`, the page of `orexis view`.
+What shows a column takes its words from here: docs/reference/metrics.md, the curves of `orexis plot`, the page of
+`orexis view`.
 """
 
 import csv
@@ -25,7 +26,7 @@ class Column:
     """One column of metrics.csv."""
 
     name: str
-    meaning: str  # one sentence or two, in the Markdown of docs/metrics.md
+    meaning: str  # one sentence or two, in the Markdown of docs/reference/metrics.md
     healthy: str = ""  # on Random ABC, and what it means to be elsewhere; "" where there is nothing to say
     heading: str = ""  # a few words for the panel of a figure; "" where it is no curve
     band: tuple[float, float] | None = None  # `healthy` as a range, where it is one

@@ -75,9 +75,10 @@ def _without_gloo() -> Iterator[None]:
             os.dup2(kept, 1)
             os.close(kept)
             held.seek(0)
-            for line in held:
-                if not line.startswith(b"[Gloo] Rank "):
-                    os.write(1, line)
+            with contextlib.suppress(OSError):  # whoever listened has gone; the training has not
+                for line in held:
+                    if not line.startswith(b"[Gloo] Rank "):
+                        os.write(1, line)
 
 
 def is_first() -> bool:

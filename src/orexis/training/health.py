@@ -1,6 +1,6 @@
 """Signs that a run goes wrong, each said once, in a sentence with the option to try.
 
-Every sign is a column of metrics.csv that left its healthy range, see docs/metrics.md. Nothing here stops a run.
+Every sign is a column of metrics.csv that left its healthy range (docs/reference/metrics.md). Nothing here stops a run.
 """
 
 import dataclasses

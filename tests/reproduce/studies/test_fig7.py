@@ -5,13 +5,14 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from orexis import cli
 from orexis.config_json import differences
 from orexis.errors import BadDataError, UsageError
 from orexis.evaluation.table import SourceTable
 from orexis.presets import PAPER_TASKS, preset
-from orexis.reproduce.base import Request
+from orexis.reproduce.base import Request, Results, compose_page
 from orexis.reproduce.claims import claims_table
 from orexis.reproduce.studies import base
 from orexis.reproduce.studies.base import BUDGETS, average_seeds, common_updates, find_arms
@@ -176,7 +177,7 @@ def test_the_page_tells_each_arm_and_what_is_missing():
         {
             "mean_episode_return": {"lstm-lifetime": interval, "lstm-episode": interval, "extrinsic-ep": interval},
             "lifetime_return": dict.fromkeys(("lstm-lifetime", "lstm-episode", "extrinsic-ep"), interval),
-            "less_than_whole": {"lstm-episode": {"mean": -0.1, "ci95": [-0.2, -0.05]}},
+            "more_than_whole": {"lstm-episode": {"mean": -0.1, "ci95": [-0.2, -0.05]}},
             "seed_means": {"lstm-lifetime": [0.24, 0.26]},
             "trainings": {"lstm-lifetime/0": {"env_steps": 100}, "lstm-lifetime/1": {"env_steps": 120}},
             "missing": {"ff-episode": "why"},
@@ -186,6 +187,13 @@ def test_the_page_tells_each_arm_and_what_is_missing():
     assert "-0.1 (-0.2 to -0.05)" in lines[3]
     assert lines[4].startswith("| extrinsic-ep |")
     assert lines[-1] == "No FF, episode: why."
+
+
+def test_the_page_says_that_every_arm_had_the_same_budget():
+    facts = {"of": "each arm", "reward": "7 updates", "lifetimes": 4, "episodes": 50, "seconds": 1.0}
+    results = Results("fig7", "heading", (), Figure(), {TASK: facts}, {TASK: []}, [], 1.0)
+    document = {"versions": {}, "command": "x", "budget": "small", "seed": 0, "seconds": 1.0, "tasks": {TASK: facts}}
+    assert "4 lifetimes of 50 episodes, 1 s; each arm: 7 updates." in compose_page(results, document)
 
 
 @pytest.mark.slow

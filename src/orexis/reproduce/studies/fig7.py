@@ -53,11 +53,11 @@ DASHED, DOTTED = (0.0, (4.0, 1.5)), (0.0, (1.2, 1.2))
 STYLES = {
     WHOLE: SourceStyle(LABELS[WHOLE], LEARNED.color),
     "lstm-episode": SourceStyle(LABELS["lstm-episode"], LEARNED.color, DASHED),
-    "ff-lifetime": SourceStyle(LABELS["ff-lifetime"], colors.LAVENDER),
-    "ff-episode": SourceStyle(LABELS["ff-episode"], colors.LAVENDER, DASHED),
+    "ff-lifetime": SourceStyle(LABELS["ff-lifetime"], colors.VIOLET),
+    "ff-episode": SourceStyle(LABELS["ff-episode"], colors.VIOLET, DASHED),
     PLAIN: SourceStyle(LABELS[PLAIN], LEARNED.color, DOTTED),
 }
-"""With memory: the learned reward's own colour; without: a paler one. Trained for the lifetime: a whole line."""
+"""With memory: the learned reward's own colour; without: a violet. Trained for the lifetime: a whole line."""
 HEADING = "Is the history needed, and the lifetime objective? (the paper's seventh figure)"
 NOTES = (
     "Lines are means over lifetimes, bands and bars 95 % bootstrap intervals over lifetimes; long lifetimes are binned",
@@ -65,7 +65,8 @@ NOTES = (
     "several training seeds, a lifetime's number is the mean over them, and rings are the seeds. FF: a feed-forward",
     "reward, which sees the current step only. Episode: trained for the return of the episode, not of the lifetime.",
     "Unprivileged: LSTM, lifetime, trained with a lifetime value that sees no more than the agent; that of all others",
-    "sees the task too. Differences are taken lifetime by lifetime. Tables that were in the cache took no time.",
+    "sees the task too. Differences are taken lifetime by lifetime. Intervals tell what other lifetimes would change,",
+    "not what other training seeds would. Tables that were in the cache took no time.",
 )
 
 
@@ -154,7 +155,7 @@ def tell(request: Request, panel: Panel, artefacts: dict[str, Artefact], found: 
         "episodes": panel.tables[0].extrinsic.shape[1],
         "mean_episode_return": scores_of(tables),
         "lifetime_return": {name: mean_and_interval(lifetime_returns(table)) for name, table in tables.items()},
-        "less_than_whole": {
+        "more_than_whole": {
             name: difference_facts(table, tables[WHOLE])
             for name, table in tables.items()
             if WHOLE in tables and name != WHOLE
@@ -175,11 +176,11 @@ def facts_table(facts: dict[str, Any]) -> list[str]:
                 LABELS.get(name, name),
                 words_of(mean),
                 words_of(facts["lifetime_return"][name]),
-                words_of(facts["less_than_whole"][name]) if name in facts["less_than_whole"] else "",
+                words_of(facts["more_than_whole"][name]) if name in facts["more_than_whole"] else "",
                 ", ".join(f"{each:.3f}" for each in facts["seed_means"].get(name, ())),
                 f"{max(steps):.3g}" if steps else "",
             )
         )
-    headings = ("arm", "mean return of an episode", "return of a lifetime", f"less {LABELS[WHOLE]}")
+    headings = ("arm", "mean return of an episode", "return of a lifetime", f"more than {LABELS[WHOLE]}")
     lines = markdown_table((*headings, "each training seed", "environment steps"), rows)
     return [*lines, *(line for name, why in facts["missing"].items() for line in ("", f"No {LABELS[name]}: {why}."))]

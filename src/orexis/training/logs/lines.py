@@ -44,8 +44,9 @@ def opening(config: RunConfig, spec: TaskSpec, done: int, num_devices: int, run_
         "young and old: it should rise. entropy is how freely they still try, "
         f"from {math.log(spec.num_actions):.3g} down to 0, where they are stuck. A validation is the return of fresh "
         f"agents under the {kind_of(meta.learn)} as it is then",
-        f"every number goes to {run_dir / METRICS}, explained in docs/metrics.md; `{_command('plot', run_dir)}` draws "
-        "them at any time. Ctrl-C saves and stops. Now compiling, which takes a minute or so, less the next time",
+        f"every number goes to {run_dir / METRICS}, explained in docs/reference/metrics.md; "
+        f"`{_command('plot', run_dir)}` draws them at any time. Ctrl-C saves and stops. Now compiling, which "
+        "takes a minute or so, less the next time",
     ]
 
 

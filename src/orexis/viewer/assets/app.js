@@ -48,6 +48,9 @@ class App {
       new EpisodeChart(byId("charts"), "Intrinsic return of each episode", "intrinsic", watched, (episode) => this.jump(episode)),
       new EpisodeChart(byId("charts"), "Policy entropy, nats", "entropy", watched, (episode) => this.jump(episode)),
     ];
+    const arrows = record.moves === null ? "Below the room" : "Arrows";
+    const next = record.moves === null ? "" : "; framed is the one that the agent takes next";
+    byId("how-to-read").textContent = `On a cell: what the step that led there was paid. ${arrows}: what each next step would be paid${next}.`;
     byId("slider").max = String(watched.frames - 1);
     byId("episode").max = String(record.num_episodes);
     byId("of-episodes").textContent = `of ${record.num_episodes}`;

@@ -132,7 +132,7 @@ class EpisodeChart {
     const drawn = lives.filter((life) => this.column !== "intrinsic" || !life.source.is_extrinsic);
     const values = drawn.flatMap((life) => life.source.episodes[this.column]).filter((value) => value !== null);
     const low = values.reduce((a, b) => Math.min(a, b), 0);
-    const high = values.reduce((a, b) => Math.max(a, b), this.column === "entropy" ? record.most_entropy : low + 0.1);
+    const high = values.reduce((a, b) => Math.max(a, b), this.column === "entropy" ? record.most_entropy : Math.max(0, low + 0.1));
     const last = Math.max(1, record.num_episodes - 1);
     const x = (episode) => LEFT + (episode / last) * (width - LEFT - 6);
     const y = (value) => height - 8 - ((value - low) / (high - low)) * (height - 18);

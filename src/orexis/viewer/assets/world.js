@@ -151,7 +151,7 @@ class WorldPanel {
       mark("rect", { ...tint, "fill-opacity": paid === 0 ? 0 : (0.1 + 0.6 * strength).toFixed(3) }, this.layers.paid);
       const text = mark(
         "text",
-        { x: x - 44, y: y + (cell === above ? -30 : 38), class: now ? "number now" : "number", "font-size": this.font, "data-cell": cell },
+        { x: x - 44, y: y + (cell === above ? -1 : 1) * (47 - this.font / 2), class: now ? "number now" : "number", "font-size": this.font, "data-cell": cell },
         this.layers.numbers,
       );
       text.textContent = this.number(paid);
@@ -244,7 +244,7 @@ class WorldPanel {
     const list = element("ul", "", null, this.others);
     moment.would.forEach((paid, action) => {
       const taken = action === moment.chosen;
-      element("li", taken ? "taken" : "", `${actions[action]} ${signed(paid)}${taken ? " · taken" : ""}`, list).dataset.action = action;
+      element("li", taken ? "taken" : "", `${actions[action]}: ${signed(paid)}${taken ? " · taken" : ""}`, list).dataset.action = action;
     });
   }
 
