@@ -47,7 +47,10 @@ class Opened:
         )
 
     def frame(self) -> int:
-        return int(self.page.locator("#slider").input_value())
+        """Returns which moment is shown; the slider must stand there too."""
+        frame = self.page.evaluate("orexis.state.frame")
+        assert self.page.locator("#slider").input_value() == str(frame)
+        return frame
 
 
 @pytest.fixture

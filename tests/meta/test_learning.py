@@ -80,18 +80,18 @@ def test_a_learned_reward_teaches_newborns_which_arm_is_best_in_their_lifetime(e
     assert float(metrics.skipped) == 0.0
 
 
-def small(learn: str, **agent) -> MetaConfig:
+def small(learn: str, privileged: bool, rate: Schedule, entropy_cost: Schedule) -> MetaConfig:
     """Returns settings of a policy for probe worlds."""
     return MetaConfig(
-        agent=AgentConfig(net=PolicyNetConfig(num_filters=2, num_hidden=8), rollout_length=2, **agent),
-        reward=HistoryNetConfig(num_filters=2, num_hidden=8, num_units=8, head_gain=0.1),
+        agent=AgentConfig(net=PolicyNetConfig(num_filters=2, num_hidden=8), rollout_length=2),
+        reward=HistoryNetConfig(num_filters=2, num_hidden=8, num_units=16, head_gain=0.1),
         outer=OuterConfig(
             window=5,
             gae_lambda=0.95,
-            privileged_value=True,
-            reward_learning_rate=Schedule(1e-2, 1e-3, 300),
+            privileged_value=privileged,
+            reward_learning_rate=rate,
             value_learning_rate=1e-2,
-            entropy_cost=Schedule(0.05, 0.001, 300),
+            entropy_cost=entropy_cost,
         ),
         lifetimes=32,
         learn=learn,
@@ -117,22 +117,24 @@ def live(task, agent, learned) -> np.ndarray:
 
 
 def test_rl2_is_near_the_bayes_optimum_of_a_two_armed_bandit():
-    task, config = Bandit(arms=2, episodes=20), small("rl2")
+    task = Bandit(arms=2, episodes=20)
+    config = small("rl2", True, Schedule(2e-2, 2e-3, 500), Schedule(0.02, 0.001, 200))
     agent = Rl2(task.spec, config.reward)
-    before, after = (live(task, agent, eta) for eta in train(task, config, 400))
+    before, after = (live(task, agent, eta) for eta in train(task, config, 600))
     # One pull tells which arm pays: 1/2, then always 1, so 0.975 an episode.
     assert abs(before.mean() - 0.5) < 0.05
-    assert after.mean() > 0.955
-    assert after[:, 1:].mean() > 0.97
+    assert after.mean() > 0.955  # 0.968 was seen
+    assert after[:, 2:].mean() > 0.98
     assert abs(after[:, 0].mean() - 0.5) < 0.08  # nobody can know before the first pull
 
 
 def test_an_initialisation_by_maml_beats_a_random_one_after_a_few_updates():
-    task, config = Bandit(arms=3, episodes=20), small("maml", learning_rate=0.3)
+    task = Bandit(arms=3, episodes=20)
+    config = small("maml", False, Schedule(5e-3, 1e-3, 300), Schedule(0.05, 0.02, 300))
     agent = ActorCritic(task.spec, config.agent)
-    _, learned = train(task, config, 300)
+    _, learned = train(task, config, 400)
     newborn, taught = live(task, agent, ()), live(task, agent, learned)
     assert abs(taught[:, 0].mean() - 1 / 3) < 0.08  # which arm it will be, no initialisation can know
     after = slice(6, None)  # three updates
-    assert taught[:, after].mean() > newborn[:, after].mean() + 0.1
+    assert taught[:, after].mean() > newborn[:, after].mean() + 0.1  # over the lifetime 0.84 and 0.68 were seen
     assert taught.mean() > newborn.mean() + 0.1

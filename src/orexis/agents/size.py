@@ -12,7 +12,7 @@ def lifetime_bytes(spec: TaskSpec, config: AgentConfig) -> int:
     """Returns about how many bytes a lifetime takes while its agent learns, by the arrays that are alive at once.
 
     4 · theta (old, gradient, step, new; with Adam's moments twice that) + T · (what a step saw and computed), in f32.
-    XLA's own count for the compiled lifetimes is between 0.85 and 1.2 of it (tests/agents/test_size.py).
+    XLA's own count for the compiled lifetimes is between 0.7 and 1.5 of it (tests/agents/test_size.py).
     """
     height, width, planes = spec.observation_shape
     cells, net = height * width, config.net

@@ -88,11 +88,11 @@ def read_manifest(place: Path) -> dict[str, Any]:
 
 def verify(place: Path, manifest: dict[str, Any], limit: int | None = None) -> None:
     """Raises DamagedError if a file of the checkpoint is not, to the byte, as the manifest says, or beyond `limit`."""
-    check_size(place, manifest)
-    if limit is not None and promised(place, manifest)[0] > limit:
-        raise DamagedError(f"{place / STATE} has more than the {limit} bytes that are plausible")
-    _, digest = promised(place, manifest)
     path = place / STATE
+    if limit is not None and path.is_file() and path.stat().st_size > limit:
+        raise DamagedError(f"{path} has more than the {limit} bytes that are plausible")
+    check_size(place, manifest)
+    _, digest = promised(place, manifest)
     try:
         found = sha256_of(path)
     except OSError as error:

@@ -167,7 +167,7 @@ def find_stranger(kept: bytes, offset: int, digest: str | None) -> str | None:
     whole = bool(kept) and len(kept) == offset
     if whole and digest is not None and hashlib.sha256(kept).hexdigest() != digest:
         return "is not the one that the checkpoint was saved with"
-    if kept.rfind(b"\n") >= 0 and not kept.startswith(_line(NAMES)):
+    if (whole or b"\n" in kept) and not kept.startswith(_line(NAMES)):
         return "has other columns than this version writes"
     return None
 

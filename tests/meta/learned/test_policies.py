@@ -181,3 +181,20 @@ def test_devices_and_chunks_do_not_change_the_gradients_of_policies(learn: str):
     for first, second in zip(one, two, strict=True):
         assert norm(difference(first, second)) <= 1e-6 * norm(first)
         assert norm(first) > 0.0
+
+
+def test_a_fresh_memory_lasts_beyond_an_episode_and_hears_rewards():
+    parts = make("rl2", "sgd", "dense", False)
+    agent = parts.agent
+    params = agent.init_params(jax.random.key(0))
+    observation = jnp.zeros(agent.spec.observation_shape)
+
+    def after_ten_steps(reward: float) -> jax.Array:
+        state = agent.init(jax.random.key(0), params)
+        for t in range(11):
+            last = Last(jnp.zeros((), jnp.int32), jnp.float32(reward if t == 0 else 0.0), jnp.zeros(()))
+            _, _, _, state = agent.act(state, observation, last, jax.random.key(t))
+        return state.memory.cell
+
+    moved = norm(difference(after_ten_steps(1.0), after_ten_steps(0.0)))
+    assert moved > 0.05 * norm(after_ten_steps(0.0))
