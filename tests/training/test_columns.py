@@ -14,7 +14,7 @@ from tests.test_docs_tables import read_table
 
 
 def test_the_table_of_metrics_is_that_of_the_columns():
-    _, *rows = read_table("metrics.md", "column")
+    _, *rows = read_table("reference/metrics.md", "column")
     assert rows == [[f"`{column.name}`", column.meaning, column.healthy] for column in COLUMNS]
 
 

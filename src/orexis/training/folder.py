@@ -81,8 +81,10 @@ def is_used(run_dir: Path) -> bool:
 def refuse_obstacles(run_dir: Path) -> None:
     """Raises UsageError if something that a run writes is there and is of another kind: a folder for a file, a link."""
     for name in (CONFIG, ENVIRONMENT, METRICS, LOG, lock.NAME):
-        if os.path.lexists(run_dir / name) and not (run_dir / name).is_file():
-            raise UsageError(f"{run_dir / name} is not a file; move it away")
+        place = run_dir / name
+        to_device = name == LOG and place.is_char_device()  # a log may go to one, and need not be readable again
+        if os.path.lexists(place) and not place.is_file() and not to_device:
+            raise UsageError(f"{place} is not a file; move it away")
     for name in (CHECKPOINTS, *KINDS, BEST, LEARNER):
         if os.path.lexists(run_dir / name) and not (run_dir / name).is_dir():
             raise UsageError(f"{run_dir / name} is not a folder; move it away")
