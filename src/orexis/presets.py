@@ -151,8 +151,9 @@ def _maml(reward: MetaConfig, **outer: Any) -> MetaConfig:
 
 _RATE = Schedule(1e-3, 2e-4, 10000)
 _RL2: dict[str, Any] = {
-    "reward_learning_rate": Schedule(1.5e-3, 3e-4, 8000),
-    "entropy_cost": Schedule(0.05, 0.003, 6000),
+    "reward_learning_rate": Schedule(5e-4, 1e-4, 10000),
+    "gradient_clip": 1.0,
+    "entropy_cost": Schedule(0.02, 0.005, 4000),
     "entropy_level": EntropyLevel(),
 }
 _HELD: dict[str, Any] = {
