@@ -162,6 +162,12 @@ def test_the_best_validation_is_told_and_evaluated(tmp_path, monkeypatch, capsys
     assert f"orexis evaluate {tmp_path / 'best'} extrinsic-ep" in said
 
 
+def test_where_the_end_was_not_validated_the_last_reward_is_evaluated_not_the_best(tmp_path, capsys):
+    config = with_updates(8, validate_every=3, validation_lifetimes=8)
+    assert train(tmp_path, config, resume=False) == OK
+    assert f"orexis evaluate {tmp_path / 'reward'} extrinsic-ep" in capsys.readouterr().out
+
+
 def test_metrics_that_somebody_edits_meanwhile_do_not_spoil_the_end(tmp_path, monkeypatch, capsys):
     path = tmp_path / "metrics.csv"
     interfere(monkeypatch, 11, lambda: path.write_bytes(path.read_bytes().replace(b"\n3,", b"\nx,")))

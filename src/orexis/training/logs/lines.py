@@ -67,7 +67,9 @@ def closing(config: RunConfig, progress: Progress, run_dir: Path) -> list[str]:
         lines.append(f"reached: {'; '.join(reached)}")
     if returns is not None and not returns[1] > returns[0]:
         lines.append("the return has not risen: most tasks need thousands of updates; see the warnings above, if any")
-    source = run_dir / (kind if best.score is None else BEST)
+    every = config.validate_every
+    judged = best.score is not None and every is not None and progress.step % every == 0  # the last one too
+    source = run_dir / (BEST if judged else kind)
     task = ("--task", config.task) if ":" in config.task else ()
     more = ("--updates", str(2 * config.updates), "--resume", "--run-dir", str(run_dir))
     compare = _command("evaluate", source, "extrinsic-ep", *task)
