@@ -12,7 +12,7 @@ import pytest
 from orexis.errors import BAD_DATA, OK, BadDataError, UsageError
 from orexis.evaluation.evaluate import evaluate
 from orexis.storage import checkpoint
-from orexis.storage.artefact import read_artefact
+from orexis.storage.artefact import all_env_steps, read_artefact
 from orexis.storage.reading import MAX_BYTES, DamagedError, seal
 from orexis.tasks.registry import make_task
 from orexis.training import learners, loop, setup
@@ -47,6 +47,11 @@ def beginnings_of(run_dir: Path, config, begin_with: Path | str) -> tuple:
     return jax.device_get(run._begin().learner), jax.device_get(run.engine.init().learner), said
 
 
+def steps_of(run_dir: Path, step: int = 12) -> int:
+    """Returns how many environment steps a run had acted by a checkpoint."""
+    return checkpoint.read_manifest(checkpoint.place_of(run_dir / "checkpoints", step))["env_steps"]
+
+
 def assert_equal(ours, expected) -> None:
     jax.tree.map(np.testing.assert_array_equal, ours, expected)
 
@@ -65,6 +70,7 @@ def test_a_learner_is_begun_with_whole_but_for_its_count_of_updates(tmp_path, tr
     begun, _, said = beginnings_of(tmp_path / "new", LONGER, place)
     saved = learner_at(trained, 12)
     assert said == []
+    assert read_beginning(str(place)).env_steps == steps_of(trained) > 0
     assert int(begun.update) == 0
     assert int(begun.eta_optimizer.count) == int(begun.phi_optimizer.count) == 12
     assert_equal(dataclasses.replace(begun, update=saved.update), saved)
@@ -94,8 +100,14 @@ def test_a_run_that_begins_with_another_tells_of_it_and_resumes_without_it(tmp_p
     assert digest_of(tmp_path / "halves", 4) == digest_of(tmp_path / "straight", 4)
     digest = json.loads((trained / "learner" / "learner.json").read_text())["sha256"]
     for run_dir, name in ((tmp_path / "straight", trained.name), (tmp_path / "halves", "moved")):
-        told = read_artefact(run_dir / "reward").record["training"]["begun_with"]
-        assert told == {"name": name, "kind": "learner", "sha256": digest}
+        told = read_artefact(run_dir / "reward").record["training"]
+        assert told["begun_with"] == {"name": name, "kind": "learner", "sha256": digest}
+        assert told["earlier_env_steps"] == steps_of(trained) > 0
+        card = (run_dir / "reward" / "README.md").read_text()
+        assert f"| and in what it was begun with | {told['earlier_env_steps']} |" in card
+    further = dataclasses.replace(LONGER, begin_with=str(tmp_path / "straight" / "reward"))
+    assert train(tmp_path / "further", further, resume=False) == OK
+    assert read_artefact(tmp_path / "further" / "reward").record["training"]["earlier_env_steps"] == all_env_steps(told)
     plain = tmp_path / "plain"
     assert train(plain, LONGER, resume=False) == OK
     assert digest_of(plain, 4) != digest_of(tmp_path / "straight", 4)

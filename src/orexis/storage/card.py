@@ -98,6 +98,7 @@ def _facts(record: dict[str, Any]) -> str:
         (f"updates of the {kind}", training.get("updates", "?")),
         ("lifetimes in parallel", training.get("lifetimes", "?")),
         ("environment steps", training.get("env_steps", "?")),
+        *([("and in what it was begun with", earlier)] if (earlier := training.get("earlier_env_steps")) else []),
         ("seed", training.get("seed", "?")),
         *(_senses(record) if "history" in network else []),
         ("sha256 of the arrays", f"`{record['sha256']}`"),

@@ -23,6 +23,7 @@ from orexis.errors import BadDataError, UsageError
 from orexis.evaluation.sources import find_artefact
 from orexis.meta.learner import Learner
 from orexis.storage import checkpoint
+from orexis.storage.artefact import all_env_steps
 from orexis.storage.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.storage.reading import MAX_BYTES as MAX_REWARD_BYTES
 from orexis.storage.reading import DamagedError, check_seal, identity, read_bounded, read_json, seal, unpack_arrays
@@ -43,6 +44,7 @@ class Beginning:
     kind: Literal["learner", "reward", "policy"]
     sha256: str  # of the arrays
     arrays: dict[str, np.ndarray]  # by their paths in `Learner`
+    env_steps: int  # acted in its training, and in that of what it was begun with; 0 where nobody told
 
     def about(self) -> dict[str, str]:
         """Returns what manifests and artefacts tell of it: never a path, which means nothing elsewhere."""
@@ -105,7 +107,7 @@ def read_beginning(name: str) -> Beginning:
             for place in (folder, folder / LEARNER):
                 if (place / RECORD).exists() or (place / ARRAYS).exists():
                     arrays, record = read_learner(place)
-                    return Beginning(name, "learner", record["sha256"], arrays)
+                    return Beginning(name, "learner", record["sha256"], arrays, all_env_steps(record.get("training")))
             if checkpoint.steps(folder / CHECKPOINTS):
                 return _from_checkpoint(name, folder / CHECKPOINTS)
     except DamagedError as error:
@@ -117,7 +119,8 @@ def read_beginning(name: str) -> Beginning:
         for layer, leaves in artefact.params.items()
         for leaf, array in leaves.items()
     }
-    return Beginning(name, artefact.kind, artefact.record["sha256"], named)
+    record = artefact.record
+    return Beginning(name, artefact.kind, record["sha256"], named, all_env_steps(record.get("training")))
 
 
 def _from_checkpoint(name: str, folder: Path) -> Beginning:
@@ -131,7 +134,8 @@ def _from_checkpoint(name: str, folder: Path) -> Beginning:
         except (DamagedError, BadDataError) as error:
             reasons.append(str(error))
             continue
-        return Beginning(name, "learner", hashlib.sha256(pack_arrays(arrays)).hexdigest(), arrays)
+        digest = hashlib.sha256(pack_arrays(arrays)).hexdigest()
+        return Beginning(name, "learner", digest, arrays, all_env_steps(checkpoint.read_manifest(place)))
     raise DamagedError("; ".join(reasons))
 
 

@@ -21,6 +21,7 @@ class Progress:
     best: Best = dataclasses.field(default_factory=Best)  # what its validations said
     health: Health = dataclasses.field(default_factory=Health)  # which warnings were given
     begun_with: dict[str, str] | None = None  # what the first update started from, see `orexis.training.learners`
+    earlier_env_steps: int = 0  # acted in the training of that, and of what that was begun with
     step: int = 0  # updates done
     env_steps: int = 0
     wall_s: float = 0.0
@@ -31,8 +32,9 @@ class Progress:
     @classmethod
     def from_manifest(cls, manifest: dict[str, Any], num_lifetimes: int) -> "Progress":
         """Returns the progress that a manifest tells. Raises BadDataError if it does not."""
-        fields = {"step": int, "env_steps": int, "wall_s": float, "metrics_bytes": int, "skipped_in_a_row": int}
-        told = {"skipped_in_a_row": 0, **manifest}  # format 1 did not count them
+        fields = {"step": int, "env_steps": int, "earlier_env_steps": int, "wall_s": float, "metrics_bytes": int}
+        fields["skipped_in_a_row"] = int
+        told = {"skipped_in_a_row": 0, "earlier_env_steps": 0, **manifest}  # earlier versions did not count them
         try:
             for name, kind in fields.items():
                 if type(told.get(name)) is not kind or not 0 <= told[name] < math.inf:
@@ -53,6 +55,7 @@ class Progress:
         """Returns what the manifest is to tell, but for the step."""
         return {
             "env_steps": self.env_steps,
+            "earlier_env_steps": self.earlier_env_steps,
             "wall_s": self.wall_s,
             "metrics_bytes": self.metrics_bytes,
             "metrics_sha256": self.metrics_sha256,

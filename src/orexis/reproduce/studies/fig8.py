@@ -36,7 +36,8 @@ NOTES = (
     "Lines are means over lifetimes, bands and bars 95 % bootstrap intervals; long lifetimes are binned into 100",
     "points. RL²: a policy with a memory over the lifetime. MAML: an initialisation of the actor-critic, which learns",
     "from the extrinsic reward. Agents under the learned reward begin with nothing. Differences are taken lifetime by",
-    "lifetime. Tables that were in the cache took no time.",
+    "lifetime. Environment steps are all that were trained with, those of the runs that a run was begun with too.",
+    "Tables that were in the cache took no time.",
 )
 
 
