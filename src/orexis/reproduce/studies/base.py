@@ -25,7 +25,7 @@ BUDGETS: dict[str, dict[str, TaskBudget]] = {
         "empty-rooms": TaskBudget(3_000, 64),
         "random-abc": TaskBudget(5_000, 1024),
         "key-box": TaskBudget(2_000, 32),
-        "nonstationary-abc": TaskBudget(3_000, 256),
+        "nonstationary-abc": TaskBudget(3_000, 1024),
     },
 }
 """Of every arm, so that they differ in nothing else. Small ones are long enough for arms to come apart, no longer."""
