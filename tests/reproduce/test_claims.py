@@ -12,9 +12,12 @@ from orexis.reproduce.claims import Claim, Comparison, claims_table, measure
 from orexis.reproduce.fig3 import judge
 from orexis.reproduce.fig3_claims import (
     CLAIMS,
+    better_at_the_end,
     more_efficient,
     near_optimal,
+    near_optimal_at_the_end,
     near_optimal_in_key_box,
+    near_optimal_in_key_box_at_the_end,
     opens_no_box,
     recovers_sooner,
 )
@@ -107,6 +110,17 @@ def test_key_box_is_judged_on_its_second_half():
     assert near_optimal_in_key_box(tables, 0.4).verdict == "does not"
 
 
+def test_the_last_tenth_is_judged_beside_the_lifetime():
+    tables = tables_of(learned=0.1, extrinsic_ep=0.2, near_optimal=0.4)
+    for judge_end in (better_at_the_end, near_optimal_at_the_end, near_optimal_in_key_box_at_the_end):
+        assert judge_end(tables, 0.4).verdict == "does not"
+        assert "last tenth" in judge_end(tables, 0.4).reading
+    tables[LEARNED].extrinsic[:, 900:] = 0.39
+    for judge_end in (better_at_the_end, near_optimal_at_the_end, near_optimal_in_key_box_at_the_end):
+        assert judge_end(tables, 0.4).verdict == "holds"
+    assert more_efficient(tables, 0.4).verdict == near_optimal(tables, 0.4).verdict == "does not"
+
+
 @pytest.mark.parametrize(("opened", "verdict"), [(0.0, "holds"), (0.1, "does not")])
 def test_opening_boxes_is_measured_against_chance(opened, verdict):
     tables = tables_of() | {"extrinsic-ep": flat("extrinsic-ep", 0.0, opened=opened)}
@@ -129,7 +143,7 @@ def test_without_a_learned_reward_nothing_about_it_is_decided():
     del tables[LEARNED]
     claims = [claim(tables, 1.0) for task in PAPER_TASKS for claim in CLAIMS[task]]
     about_learned = [claim for claim in claims if "extrinsic rewards did not" not in claim.sentence]
-    assert len(about_learned) == 4
+    assert len(about_learned) == 7
     assert all(claim.verdict == "undecided" and "no learned reward" in claims_table([claim]) for claim in about_learned)
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from orexis import cli
 from orexis.presets import PAPER_TASKS
-from orexis.reproduce.base import BUDGETS, TITLES, Request, find_reward
+from orexis.reproduce import fig3
+from orexis.reproduce.base import BUDGETS, TITLES, Request, evaluate_sources, find_reward
+from orexis.reproduce.fig3 import PAPER_AGENT
 
 
 def test_every_budget_knows_every_task():
@@ -53,14 +55,25 @@ def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("orexis.platform.prepare_jax", lambda num_devices=None: None)
     monkeypatch.setattr("orexis.reproduce.base.shipped_names", lambda: ["random-abc"])  # the others are to be trained
     line = ["reproduce", "fig3", "--budget", "smoke", "--out", str(tmp_path), "--cache", str(tmp_path / "cache")]
+    asked: list[tuple[str, str | None]] = []
+
+    def note(request, task, *rest, recipe):
+        asked.append((task, recipe))
+        return evaluate_sources(request, task, *rest, recipe=recipe)
+
+    monkeypatch.setattr(fig3, "evaluate_sources", note)
     assert cli.main(line) == 0
     found = {path.name for path in (tmp_path / "fig3").iterdir()}
     assert found == {
         *("fig3.png", "fig3.svg", "claims.json", "README.md", "runs"),
         *(f"{task}.json" for task in PAPER_TASKS),
+        *(f"{task}-paper-agent.json" for task in PAPER_AGENT),
     }
     document = json.loads((tmp_path / "fig3" / "claims.json").read_text())
-    assert list(dict.fromkeys(claim["task"] for claim in document["claims"])) == list(PAPER_TASKS)
+    assert list(dict.fromkeys(claim["task"] for claim in document["claims"])) == [
+        *PAPER_TASKS,
+        *(f"{task}, paper agent" for task in PAPER_AGENT),
+    ]
     assert all(claim["comparisons"] for claim in document["claims"])
     assert {claim["verdict"] for claim in document["claims"]} == {"undecided"}  # nothing was learned in two updates
     for task in PAPER_TASKS:
@@ -73,7 +86,15 @@ def test_smoke_goes_from_training_to_claims(tmp_path, capsys, monkeypatch):
         "random-abc": 50,
         "key-box": 4,
         "nonstationary-abc": 20,
+        "empty-rooms, paper agent": 4,
+        "key-box, paper agent": 4,
     }
+    page = (tmp_path / "fig3" / "README.md").read_text()
+    assert "## Key-Box\n" in page
+    assert "## Key-Box, the paper's agent\n" in page
+    tuned, paper = (document["tasks"][name]["last_tenth"] for name in ("empty-rooms", "empty-rooms, paper agent"))
+    assert tuned.keys() == paper.keys() == document["tasks"]["empty-rooms"]["mean_episode_return"].keys()
+    assert asked == [(task, None) for task in PAPER_TASKS] + [(task, "paper") for task in PAPER_AGENT]
     assert str(tmp_path) not in (tmp_path / "fig3" / "random-abc.json").read_text()
     monkeypatch.setattr("orexis.evaluation.evaluate.evaluate_lifetimes", lambda *a, **k: pytest.fail("lived again"))
     assert cli.main(line) == 0  # redrawn from the cache

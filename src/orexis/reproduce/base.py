@@ -49,10 +49,10 @@ BUDGETS: dict[str, dict[str, TaskBudget]] = {
         "nonstationary-abc": TaskBudget(2, 8, episodes=20),
     },
     "small": {
-        "empty-rooms": TaskBudget(5_000, 32),
+        "empty-rooms": TaskBudget(5_000, 128),
         "random-abc": TaskBudget(13_500, 256),
-        "key-box": TaskBudget(5_000, 16),
-        "nonstationary-abc": TaskBudget(7_000, 32),
+        "key-box": TaskBudget(5_000, 32),
+        "nonstationary-abc": TaskBudget(7_000, 128),
     },
     "paper": {task: TaskBudget(200_000, 256 if task != "key-box" else 30) for task in TITLES},
 }
@@ -139,13 +139,16 @@ def evaluate_sources(
     baselines: Sequence[str],
     plan: Plan,
     options: Mapping[str, Any] = {},
+    recipe: str | None = None,
 ) -> Evaluated:
     """Returns what the learned reward, if any, and its baselines did; tables and traces in the cache are not redone.
 
-    plan: how many lifetimes, which, and what to keep of them. options: of the task's own.
+    plan: how many lifetimes, which, and what to keep of them. options: of the task's own. recipe: whose agents live,
+    see `settle_task`.
     """
     named = {**({LEARNED: reward} if reward else {}), **{name: name for name in baselines}}
-    setting = settle(list(named.values()), task, episodes=BUDGETS[request.budget][task].episodes, options=options)
+    episodes = BUDGETS[request.budget][task].episodes
+    setting = settle(list(named.values()), task, episodes=episodes, recipe=recipe, options=options)
     return evaluate_named(request, named, setting, plan)
 
 
@@ -233,7 +236,7 @@ def compose_page(results: Results, document: dict[str, Any]) -> str:
     ]
     for task, facts in document["tasks"].items():
         lines += [
-            f"## {TITLES[task]}",
+            f"## {facts.get('title') or TITLES[task]}",
             "",
             f"{facts['lifetimes']} lifetimes of {facts['episodes']} episodes{_cut(facts)}, {facts['seconds']:.0f} s; "
             + (f"{facts.get('of', 'learned reward')}: {facts['reward']}." if facts["reward"] else "no learned reward."),

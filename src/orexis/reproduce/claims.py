@@ -67,6 +67,11 @@ def episode_means(table: SourceTable, episodes: slice = slice(None)) -> np.ndarr
     return table.extrinsic[:, episodes].mean(axis=1, dtype=np.float64)
 
 
+def tenth(table: SourceTable) -> int:
+    """Returns how many episodes a tenth of the lifetime has, at least one."""
+    return max(1, table.extrinsic.shape[1] // 10)
+
+
 @dataclasses.dataclass(frozen=True)
 class Claim:
     """A sentence, how it was read, and what was measured."""

@@ -1,9 +1,12 @@
 """`orexis reproduce fig3`: agents under the learned reward and under its baselines, on all four tasks."""
 
+import dataclasses
 import time
+from typing import Any
 
 from orexis.evaluation.evaluate import Plan
-from orexis.evaluation.scores import as_json
+from orexis.evaluation.printing import markdown_table
+from orexis.evaluation.scores import as_json, mean_and_interval
 from orexis.figures.evaluation import Panel, evaluation_figure
 from orexis.reproduce.base import (
     BUDGETS,
@@ -16,20 +19,47 @@ from orexis.reproduce.base import (
     judge,
     reward_facts,
     scores_of,
-    scores_table,
+    words_of,
     write_results,
 )
+from orexis.reproduce.claims import episode_means, tenth
 from orexis.reproduce.fig3_claims import CLAIMS
 from orexis.storage.artefact import Artefact
 from orexis.storage.files import write_json
 
 BASELINES = ("extrinsic-ep", "extrinsic-life", "count", "icm", "random", "teacher")
 EXTRA = {"random-abc": ("near-optimal",)}  # the tasks that have a hand-made strategy
+PAPER_AGENT = ("empty-rooms", "key-box")  # also lived by the paper's agent, whose settings are far from the tuned one's
 HEADING = "Evaluation of reward functions (the paper's third figure)"
 NOTES = (
     "Lines are means over lifetimes, bands 95 % bootstrap intervals; long lifetimes are binned into 100 points.",
-    "Tables that were in the cache took no time.",
+    "Rewards were trained with the tuned agent; in the panels of the paper's agent its settings live, under the same",
+    "reward and the same bonuses. Tables that were in the cache took no time.",
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Lived:
+    """A panel, and what was learned and measured in it."""
+
+    panel: Panel
+    artefact: Artefact | None  # the reward that lived
+    optimum: float
+    seconds: float
+
+    def facts(self) -> dict[str, Any]:
+        """Returns what the page tells of it, as JSON."""
+        tables = self.panel.tables
+        last = slice(-tenth(tables[0]), None)
+        return {
+            **reward_facts(self.artefact),
+            "title": self.panel.title,
+            "lifetimes": tables[0].extrinsic.shape[0],
+            "episodes": tables[0].extrinsic.shape[1],
+            "seconds": round(self.seconds, 1),
+            "mean_episode_return": scores_of({table.source: table for table in tables}),
+            "last_tenth": {table.source: mean_and_interval(episode_means(table, last)) for table in tables},
+        }
 
 
 def reproduce(request: Request) -> int:
@@ -37,35 +67,45 @@ def reproduce(request: Request) -> int:
     started = time.monotonic()
     folder = request.out / "fig3"
     folder.mkdir(parents=True, exist_ok=True)
-    panels, claims, measured = [], [], {}
-    for task in request.tasks:
-        begun = time.monotonic()
-        panel, artefact, optimum = run_panel(request, task, find_reward(request, task, folder))
-        tables = {table.source: table for table in panel.tables}
-        panels.append(panel)
-        claims += [judge(request.budget, claim(tables, optimum)) for claim in CLAIMS[task]]
-        measured[task] = {
-            **reward_facts(artefact),
-            "lifetimes": BUDGETS[request.budget][task].lifetimes,
-            "episodes": panel.tables[0].extrinsic.shape[1],
-            "seconds": round(time.monotonic() - begun, 1),
-            "mean_episode_return": scores_of(tables),
-        }
-        write_json(folder / f"{task}.json", as_json(list(panel.tables)))
-    scores = {task: scores_table(facts["mean_episode_return"]) for task, facts in measured.items()}
+    lived: dict[str, Lived] = {}
+    claims = []
+    rewards = {task: find_reward(request, task, folder) for task in request.tasks}
+    agents: list[tuple[str, str | None]] = [(task, None) for task in request.tasks]
+    agents += [(task, "paper") for task in request.tasks if task in PAPER_AGENT]
+    for task, recipe in agents:
+        name = f"{task}, {recipe} agent" if recipe else task
+        lived[name] = one = run_panel(request, task, rewards[task], recipe)
+        tables = {table.source: table for table in one.panel.tables}
+        judged = [judge(request.budget, claim(tables, one.optimum)) for claim in CLAIMS[task]]
+        claims += [dataclasses.replace(claim, task=name) for claim in judged]
+        write_json(folder / f"{name.replace(', ', '-').replace(' ', '-')}.json", as_json(list(one.panel.tables)))
+    measured = {name: one.facts() for name, one in lived.items()}
+    scores = {name: _table(facts) for name, facts in measured.items()}
     seconds = time.monotonic() - started
-    figure = evaluation_figure(panels)
+    figure = evaluation_figure([one.panel for one in lived.values()])
     return write_results(request, Results("fig3", HEADING, NOTES, figure, measured, scores, claims, seconds))
 
 
-def run_panel(request: Request, task: str, reward: str | None) -> tuple[Panel, Artefact | None, float]:
-    """Returns a task's panel (the learned reward's table as `LEARNED`), the reward that lived, and its optimum."""
+def run_panel(request: Request, task: str, reward: str | None, recipe: str | None = None) -> Lived:
+    """Returns a task's panel, the learned reward's table in it as `LEARNED`. recipe: whose agents live; None: those
+    that the reward was trained with."""
+    begun = time.monotonic()
     budget = BUDGETS[request.budget][task]
     baselines = (*BASELINES, *EXTRA.get(task, ()))
-    evaluated = evaluate_sources(request, task, reward, baselines, Plan(budget.lifetimes, SEED))
+    evaluated = evaluate_sources(request, task, reward, baselines, Plan(budget.lifetimes, SEED), recipe=recipe)
     optimum = evaluated.setting.task.optimum()  # type: ignore[attr-defined]
     notes = [f"{budget.lifetimes} lifetimes"]
     notes += [f"cut to {budget.episodes} episodes"] if budget.episodes else []
     notes += [] if reward else ["no learned reward was trained"]
-    panel = Panel(TITLES[task], tuple(evaluated.tables.values()), optimum, "; ".join(notes))
-    return panel, evaluated.artefact, optimum
+    title = TITLES[task] + (f", the {recipe}'s agent" if recipe else "")
+    panel = Panel(title, tuple(evaluated.tables.values()), optimum, "; ".join(notes))
+    return Lived(panel, evaluated.artefact, optimum, time.monotonic() - begun)
+
+
+def _table(facts: dict[str, Any]) -> list[str]:
+    """Returns the lines of a table of the mean over the lifetime and of its last tenth."""
+    rows = [
+        (name, words_of(score), words_of(facts["last_tenth"][name]))
+        for name, score in facts["mean_episode_return"].items()
+    ]
+    return markdown_table(("source", "mean return of an episode", "last tenth"), rows)

@@ -103,11 +103,6 @@ def average_seeds(source: str, tables: Sequence[SourceTable]) -> SourceTable:
     return dataclasses.replace(tables[0], source=source, **columns)
 
 
-def tenth(table: SourceTable) -> int:
-    """Returns how many episodes a tenth of the lifetime has, at least one."""
-    return max(1, table.extrinsic.shape[1] // 10)
-
-
 def difference(
     what: str,
     first: SourceTable,

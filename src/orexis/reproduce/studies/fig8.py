@@ -23,8 +23,8 @@ from orexis.reproduce.base import (
     words_of,
     write_results,
 )
-from orexis.reproduce.claims import episode_means
-from orexis.reproduce.studies.base import BUDGETS, Found, tenth, training_facts
+from orexis.reproduce.claims import episode_means, tenth
+from orexis.reproduce.studies.base import BUDGETS, Found, training_facts
 from orexis.reproduce.studies.fig8_claims import CLAIMS
 from orexis.reproduce.studies.policies import STYLES, find_policies, told
 from orexis.rewards.registry import LEARNED

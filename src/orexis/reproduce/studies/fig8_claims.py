@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from orexis.evaluation.table import SourceTable
-from orexis.reproduce.claims import Claim, Comparison
-from orexis.reproduce.studies.base import difference, tenth
+from orexis.reproduce.claims import Claim, Comparison, tenth
+from orexis.reproduce.studies.base import difference
 from orexis.rewards.registry import LEARNED
 
 Tables: TypeAlias = Mapping[str, SourceTable]
