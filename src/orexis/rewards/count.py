@@ -40,10 +40,11 @@ class Count:
     def unroll(self, params: jax.Array, state: jax.Array, rollout: Rollout) -> tuple[jax.Array, jax.Array]:
         places = self.places(rollout.next_observation)
         counted = (rollout.in_lifetime > 0).astype(jnp.int32)
-        earlier_or_now = jnp.tril(places[:, None] == places[None, :])  # [t, u]: step u ≤ t arrived in the same state
-        visits = state[places] + earlier_or_now.astype(jnp.int32) @ counted
+        state = state.at[places].add(counted)  # first: who reads the counts before makes XLA copy all of them
+        later = jnp.triu(places[:, None] == places[None, :], k=1)  # [t, u]: step u > t arrived in the same state
+        visits = state[places] - later.astype(jnp.int32) @ counted
         bonus = params / jnp.sqrt(jnp.maximum(visits, 1).astype(jnp.float32))
-        return rollout.reward + counted * bonus, state.at[places].add(counted)
+        return rollout.reward + counted * bonus, state
 
     def places(self, observations: jax.Array) -> jax.Array:
         """Returns i32[T], where each of the observations f32[T, H, W, C] is counted."""
