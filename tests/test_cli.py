@@ -62,6 +62,9 @@ USAGE_ROWS: list[tuple[str, str]] = [
         "another config: task: bandit → delayed; meta.outer.discount: 0.99 → 0.5; meta.lifetimes: 16 → 8",
     ),
     ("train bandit --episodes 0", "episodes must be positive, not 0"),
+    ("train bandit --learn rl2 --maml.first-order", "--maml.* are options of --learn maml; leave them out with"),
+    ("sweep count --task bandit --begin-with used", "--begin-with belongs to a sweep that trains"),
+    ("sweep rl2 --task bandit --begin-with nowhere", "--begin-with nowhere is neither the folder of a run"),
     ("train bandit --validate-every -5", "validate_every must be positive, not -5"),
     ("train bandit --validation-lifetimes 0", "validation_lifetimes must be positive, not 0"),
     (

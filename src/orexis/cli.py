@@ -24,7 +24,7 @@ from orexis.commands.tasks import Tasks
 from orexis.commands.train import Train
 from orexis.commands.view import View
 from orexis.commands.zoo import Zoo
-from orexis.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError
+from orexis.errors import FAILED, INTERRUPTED, OK, CommandError, UsageError, printable
 
 COMMANDS: dict[str, type] = {
     "demo": Demo,
@@ -74,6 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:  # a disk that is full, a device for a file: no bug of ours
+        if debug:
+            raise
+        place = f"{printable(os.fsdecode(error.filename))}: " if isinstance(error.filename, (str, bytes)) else ""
+        told = f"{place}{error.strerror or error}"
+        print(f"orexis: {told}; mend that or name another place (--debug shows where it came from)", file=sys.stderr)
+        return FAILED
     except Exception as error:
         if debug:
             raise

@@ -106,6 +106,44 @@ def test_a_window_that_compiles_for_hours_is_warned_of_before(tmp_path, monkeypa
     assert "try a smaller --outer.window" in said
 
 
+def test_a_result_that_cannot_be_written_is_no_bug(capsys, tmp_path, monkeypatch):
+    if not Path("/dev/full").is_char_device():
+        pytest.skip("this system has no /dev/full")
+    code, said = run_main(capsys, "play", "random-abc", "--random", "--episodes", "1", "--gif", "/dev/full")
+    assert code == FAILED
+    assert said.startswith("orexis: No space left on device; mend that or name another place")
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied", "x\x1b[2J")
+
+    monkeypatch.setattr("orexis.tools.zoo.write_durably", refuse)
+    code, said = run_main(capsys, "zoo", "export", "random-abc", str(tmp_path / "copy"))
+    assert code == FAILED
+    assert said.startswith(r"orexis: x\x1b[2J: Permission denied; mend that or name another place")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("learn", ["reward", "rl2", "maml"])
+def test_each_thing_that_is_learned_has_a_run_folder_of_its_own(tmp_path, monkeypatch, learn: str):
+    places = []
+    monkeypatch.setattr("orexis.training.train.train", lambda run_dir, *_: places.append(run_dir) or OK)
+    assert main(["train", "random-abc", "--learn", learn, "--seed", "3"]) == OK
+    middle = "" if learn == "reward" else f"-{learn}"
+    assert places == [Path(f"runs/random-abc{middle}-seed3")]
+
+
+def test_what_was_learned_is_taken_for_nothing_else(capsys, tmp_path):
+    for source in ("random-abc-rl2", "random-abc-maml"):
+        code, said = run_main(capsys, "evaluate", source, "--agent", "q-learning", "--lifetimes", "2")
+        assert code == USAGE
+        assert f"the policy {source} is an agent itself and does not become a q-learning one" in said
+    for figure in ("fig3", "fig8"):
+        line = ["--budget", "smoke", "--tasks", "random-abc", "--rewards", "random-abc=random-abc-rl2"]
+        code, said = run_main(capsys, "reproduce", figure, *line, "--out", str(tmp_path))
+        assert code == USAGE
+        assert "random-abc-rl2 is a policy, not a reward" in said
+
+
 def test_the_page_of_a_new_task_says_how_to_evaluate_it(capsys, tmp_path):
     page = (Path(__file__).parent.parent.parent / "docs" / "how-to" / "add_a_task.md").read_text(encoding="utf-8")
     folder, task = default_run_dir("my_module:MyTask", 0), "my_module:MyTask"

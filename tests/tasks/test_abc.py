@@ -88,6 +88,12 @@ def test_a_low_above_its_high_is_refused():
         RandomABC(low=(0.0, 0.0, 0.6))
 
 
+@pytest.mark.parametrize("low", [(0.0, 0.0), "abc", (0.0, float("nan"), 0.0), (0.0, "0", 0.0)])
+def test_what_are_no_three_numbers_is_said_to_be_that(low):
+    with pytest.raises(ValueError, match="low must be three finite numbers, of A, B and C, got"):
+        RandomABC(low=low)
+
+
 @pytest.mark.parametrize("drawing", ["A.B\n.@.\n...", "A.B\n.@D\nC.."], ids=["C is missing", "D is unknown"])
 def test_a_map_without_exactly_a_b_and_c_is_refused(drawing: str):
     with pytest.raises(ValueError, match="must show A, B and C"):

@@ -14,6 +14,8 @@ from orexis.presets import PAPER_TASKS, preset
 from orexis.tools.sweep_recipe import (
     FULL,
     RecipePlan,
+    list_maml,
+    list_rl2,
     list_variants,
     list_views,
     sweep_recipe,
@@ -46,6 +48,30 @@ def test_views_are_the_recipe_s_own_and_the_other_one(task: str):
     assert changes(task, own.options) == []
     assert changes(task, other.options) == ["reward.view"]
     assert {own.name.split()[0], other.name} == {"planes", "egocentric"}
+
+
+@pytest.mark.parametrize(("learn", "variants"), [("rl2", list_rl2), ("maml", list_maml)])
+def test_every_coefficient_of_a_policy_is_varied_alone(learn: str, variants):
+    own, *others = (
+        _parse(["train", "random-abc", *variant.options]).config().meta for variant in variants("random-abc")
+    )
+    assert own.learn == learn
+    assert learn == "rl2" or own == preset("random-abc", learn=learn)
+    cost = {"outer.entropy_cost.init_value", "outer.entropy_cost.end_value"}
+    rate = {"outer.reward_learning_rate.init_value", "outer.reward_learning_rate.end_value"}
+    allowed = [cost, cost, rate, rate, {"maml.first_order"}]
+    for other, fields in zip(others, allowed, strict=False):
+        assert other.learn == learn
+        changed = {line.split(":")[0] for line in differences(own, other)}
+        assert changed
+        assert changed <= fields
+
+
+def test_policies_have_runs_and_a_beginning_of_their_own(tmp_path: Path):
+    plan = RecipePlan("random-abc", 10, (0,), None, tmp_path, what="rl2", begin_with="runs/abc3")
+    own, *_ = list_rl2("random-abc")
+    assert plan.place(0, 0) != dataclasses.replace(plan, what="recipe").place(0, 0)
+    assert plan.arm(own, 0).options[:4] == ("--begin-with", "runs/abc3", "--learn", "rl2")
 
 
 def test_views_have_runs_and_a_page_of_their_own(tmp_path: Path):

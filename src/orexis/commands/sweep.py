@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from orexis.agents.registry import POLICIES
 from orexis.api import file_name
 from orexis.commands.checks import (
     require_episodes,
@@ -14,6 +15,7 @@ from orexis.commands.checks import (
 )
 from orexis.errors import OK, UsageError, check_numbers
 from orexis.rewards.registry import REWARDS
+from orexis.training.folder import check_beginning
 
 if TYPE_CHECKING:
     from orexis.evaluation.evaluate import Plan
@@ -28,7 +30,7 @@ class Sweep:
         arg(
             help=f"One of {', '.join(name for name, entry in REWARDS.items() if entry.grid)}; or agent, for settings "
             "of the agent under extrinsic-ep and teacher; or recipe, for what each part of a tuned recipe buys; or "
-            "view, for what the reward's network sees."
+            "view, for what the reward's network sees; or rl2 or maml, for the coefficients of a policy."
         ),
     ]
     task: str
@@ -48,13 +50,15 @@ class Sweep:
     teacher_scale: float | None = None
     """Of sweep agent: what a step of the teacher pays; default the task's."""
     updates: int = 3000
-    """Of sweep recipe and view: updates of each training."""
+    """Of those that train, recipe, view, rl2 and maml: updates of each training."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Of sweep recipe and view: training seeds."""
+    """Of those that train: training seeds."""
     runs: Path = Path("runs/recipe")
-    """Of sweep recipe and view: folder of the runs, which are kept and gone on with."""
+    """Of those that train: folder of the runs, which are kept and gone on with."""
     devices: int | None = None
-    """Of sweep recipe and view: CPU devices of each training; default one a core."""
+    """Of those that train: CPU devices of each training; default one a core."""
+    begin_with: str | None = None
+    """Of those that train: what every training starts from, a run, a learner, a reward or a policy."""
 
     def run(self) -> int:
         require_task(self.task)
@@ -62,6 +66,11 @@ class Sweep:
         require_folder_place(self.out, "--out")
         if self.source != "agent" and (self.base or self.vary or self.teacher_scale is not None):
             raise UsageError("--base, --vary and --teacher-scale belong to orexis sweep agent")
+        trains = self.source in ("recipe", "view", *POLICIES)
+        if self.begin_with is not None:
+            if not trains:
+                raise UsageError("--begin-with belongs to a sweep that trains: recipe, view, rl2 or maml")
+            check_beginning(self.begin_with)
         require_folder_place(self.cache, "--cache")
         require_episodes(self.episodes)
         from orexis.platform import prepare_jax
@@ -79,7 +88,7 @@ class Sweep:
             plan = Plan(self.lifetimes, self.seed, False, self.cache or default_folder(), on_progress=on_progress)
             if self.source == "agent":
                 page = self._sweep_agent(plan, line)
-            elif self.source in ("recipe", "view"):
+            elif trains:
                 page = self._sweep_recipe(plan, line)
             else:
                 grid_of(self.source)
@@ -95,12 +104,22 @@ class Sweep:
 
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or self.updates < 1:
             raise UsageError("--seeds takes different numbers, at least one, and --updates at least 1")
-        recipes = RecipePlan(self.task, self.updates, self.seeds, self.episodes, self.runs, self.devices, self.source)
+        recipes = RecipePlan(
+            self.task,
+            self.updates,
+            self.seeds,
+            self.episodes,
+            self.runs,
+            self.devices,
+            self.source,
+            self.begin_with,
+        )
 
         def evaluate(run: Path):
             return evaluate_source(str(run), settle([str(run)], self.task, episodes=self.episodes), plan)[0]
 
         line = [*line, "--updates", str(self.updates), "--seeds", *map(str, self.seeds)]
+        line += ["--begin-with", self.begin_with] if self.begin_with else []
         return write_recipe_sweep(self.out, recipes, sweep_recipe(recipes, evaluate, print), line)
 
     def _sweep_agent(self, plan: "Plan", line: list[str]) -> Path:

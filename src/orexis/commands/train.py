@@ -108,7 +108,7 @@ class Train:
         require_log(self.log)
         if self.seeds:
             return self._run_seeds()
-        run_dir, config = self.run_dir or default_run_dir(self.task, self.seed or 0), self.config()
+        run_dir, config = self.run_dir or default_run_dir(self.task, self.seed or 0, self.learn), self.config()
         processes = find_processes(self.coordinator, self.num_processes, self.process_id, self.join_timeout)
         from orexis.training.train import train
 
@@ -145,6 +145,8 @@ class Train:
             raise UsageError(f"--devices must be at least 1, not {self.devices}")
         if self.begin_with is not None and not self.resume:
             check_beginning(self.begin_with)
+        if self.learn != "maml" and self.maml != MamlConfig():
+            raise UsageError(f"--maml.* are options of --learn maml; leave them out with --learn {self.learn}")
         try:
             sees_action = self.reward.sees_action and self.reward_sees_action
             reward = replace(self.reward, history=self.history, sees_action=sees_action)

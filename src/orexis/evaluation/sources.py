@@ -156,6 +156,10 @@ def _make_policy(name: str, artefact: Artefact, setting: Setting) -> Source:
             f"{artefact.spec.num_actions} actions, the task has {spec.observation_shape} and {spec.num_actions}: "
             "a policy serves its own action space only"
         )
+    if setting.agent != Setting.agent:
+        raise UsageError(
+            f"the policy {name} is an agent itself and does not become a {setting.agent} one; leave it or --agent out"
+        )
     entry, reward = POLICIES[artefact.learn], REWARDS["extrinsic-ep"]
     agent = entry.factory(spec, artefact.network, trained_agent(artefact, name))
     paid = reward.factory(RewardInputs(task=setting.task, spec=spec))

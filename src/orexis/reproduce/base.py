@@ -111,8 +111,8 @@ def find_rewards(request: Request, task: str, folder: Path) -> list[str]:
 
 
 def _check_task(reward: str, task: str) -> str:
-    """Returns `reward`. Raises UsageError if it was learned on another task."""
-    if find_artefact(reward).task != task:
+    """Returns `reward`. Raises UsageError if it is a policy, or was learned on another task."""
+    if find_artefact(reward, "reward").task != task:
         raise UsageError(f"the reward {reward} was not learned on {task}")
     return reward
 

@@ -5,6 +5,7 @@ A and C in the middle of it, again and again.
 """
 
 import dataclasses
+import math
 
 import jax
 import jax.numpy as jnp
@@ -259,7 +260,10 @@ class NonstationaryABC(ABCWorld):
 
 def check_ranges(low: tuple[float, ...], high: tuple[float, ...]) -> None:
     """Raises ValueError unless `low` and `high` are the ends of three ranges."""
-    if len(low) != 3 or len(high) != 3 or any(a > b for a, b in zip(low, high, strict=True)):
+    for name, ends in (("low", low), ("high", high)):
+        if len(ends) != 3 or not all(isinstance(end, (int, float)) and math.isfinite(end) for end in ends):
+            raise ValueError(f"{name} must be three finite numbers, of A, B and C, got {ends}")
+    if any(a > b for a, b in zip(low, high, strict=True)):
         raise ValueError(f"each low must be at most its high, got low {low} and high {high}")
 
 

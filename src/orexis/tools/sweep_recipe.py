@@ -1,4 +1,5 @@
-"""`orexis sweep recipe` and `sweep view`: what each ingredient of a tuned recipe buys, and what each view does.
+"""`orexis sweep recipe`, `view`, `rl2`, `maml`: what each ingredient of a tuned recipe buys, what each view does, and
+what the coefficients of the policies that rival a reward should be.
 
 Each variant is trained anew for several seeds (an arm each, see `tools.arms`). Then fresh agents live by it on the same
 unused lifetimes as all others.
@@ -52,12 +53,65 @@ def list_views(task: str) -> list[Variant]:
     return [Variant(f"{own} (the recipe's)", ()), *(Variant(view, ("--reward.view", view)) for view in others)]
 
 
-VARIANTS: dict[str, Callable[[str], list[Variant]]] = {"recipe": list_variants, "view": list_views}
+def list_rl2(task: str) -> list[Variant]:
+    """Returns RL² as it meets the real rewards in the end (docs/explanation/policies.md), with each of its coefficients
+    smaller and larger in turn. Where it comes from is for `--begin-with` to say."""
+    del task
+
+    def options(cost: float, rate: float) -> tuple[str, ...]:
+        constant = ("--outer.gae-lambda", "0.98", "--outer.reward-learning-rate.transition-steps", "3000")
+        return ("--learn", "rl2", *constant, *_schedule("entropy-cost", cost, cost), *_rates(rate, rate / 3))
+
+    return [
+        Variant("entropy cost 0.01, rate 3e-4 (the recipe)", options(0.01, 3e-4)),
+        *(Variant(f"entropy cost {cost:g}", options(cost, 3e-4)) for cost in (0.003, 0.03)),
+        *(Variant(f"rate {rate:g}", options(0.01, rate)) for rate in (1e-4, 1e-3)),
+    ]
+
+
+def list_maml(task: str) -> list[Variant]:
+    """Returns the recipe of MAML on `task`, with each of its coefficients smaller and larger in turn, and with first
+    order alone."""
+    outer = preset(task, learn="maml").outer
+    cost, rate, learned = outer.entropy_cost, outer.reward_learning_rate, ("--learn", "maml")
+    return [
+        Variant(f"entropy cost {cost.init_value:g}, rate {rate.init_value:g} (the recipe)", learned),
+        *(
+            Variant(
+                f"entropy cost {times * cost.init_value:g}",
+                (*learned, *_schedule("entropy-cost", times * cost.init_value, times * cost.end_value)),
+            )
+            for times in (0.4, 2.0)
+        ),
+        *(
+            Variant(f"rate {times * rate.init_value:g}", (*learned, *_rates(times * rate.init_value, rate.end_value)))
+            for times in (0.5, 2.0)
+        ),
+        Variant("first order", (*learned, "--maml.first-order")),
+    ]
+
+
+def _rates(first: float, last: float) -> tuple[str, ...]:
+    return _schedule("reward-learning-rate", first, last)
+
+
+def _schedule(name: str, first: float, last: float) -> tuple[str, ...]:
+    return f"--outer.{name}.init-value", f"{first:g}", f"--outer.{name}.end-value", f"{last:g}"
+
+
+VARIANTS: dict[str, Callable[[str], list[Variant]]] = {
+    "recipe": list_variants,
+    "view": list_views,
+    "rl2": list_rl2,
+    "maml": list_maml,
+}
 """What a sweep trains, by its name."""
 
 _SAID = {
     "recipe": ("What makes the recipe of {task} work", "Each ingredient left out in turn"),
     "view": ("What the reward of {task} should see", "Each view of the reward's network"),
+    "rl2": ("The coefficients of RL² on {task}", "Each coefficient smaller and larger in turn"),
+    "maml": ("The coefficients of MAML on {task}", "Each coefficient smaller and larger in turn"),
 }
 
 
@@ -108,15 +162,18 @@ class RecipePlan:
     folder: Path  # of the runs
     devices: int | None = None
     what: str = "recipe"  # of VARIANTS
+    begin_with: str | None = None  # what every training starts from
 
     def arm(self, variant: Variant, seed: int) -> Arm:
         """Returns the training of a variant."""
         episodes = ("--episodes", str(self.episodes)) if self.episodes else ()
-        return Arm(variant.name, self.task, self.updates, seed, (*episodes, *variant.options))
+        beginning = ("--begin-with", self.begin_with) if self.begin_with else ()
+        return Arm(variant.name, self.task, self.updates, seed, (*episodes, *beginning, *variant.options))
 
     def place(self, number: int, seed: int) -> Path:
         """Returns the run folder of variant `number`."""
-        kind = "" if self.what == "recipe" or number == 0 else f"-{self.what}"  # the recipe itself is trained once
+        is_recipe = self.what == "recipe" or (self.what == "view" and number == 0)  # which is trained once
+        kind = "" if is_recipe else f"-{self.what}"
         return self.folder / f"{self.task}{kind}-{number:02d}-seed{seed}"
 
 
@@ -205,7 +262,7 @@ def write_recipe_sweep(out: Path, plan: RecipePlan, rows: list[RecipeRow], comma
     lines = [
         f"# {heading}",
         "",
-        f"{turns}, {plan.updates} updates, training seeds "
+        f"{turns}, {plan.updates} updates, training seed{'s' * (len(plan.seeds) > 1)} "
         f"{', '.join(map(str, plan.seeds))}; mean extrinsic return of an episode on lifetimes that nothing was chosen "
         "on. Intervals resample lifetimes; the difference to the first row is taken lifetime by lifetime. The "
         "seeds' own means stand beside it.",

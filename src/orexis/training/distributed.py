@@ -10,11 +10,14 @@ With one process all three do nothing. A run saved by P processes goes on with a
 """
 
 import contextlib
+import ctypes
 import functools
 import json
 import os
+import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -23,12 +26,14 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orexis.errors import MachineError
+from orexis.errors import FAILED, MachineError
 from orexis.platform.processes import Processes
 from orexis.types import PyTree
 
 HEARTBEAT_S = 30
 """After how long a silence a process counts as dead."""
+GRACE_S = 10.0
+"""How long the main thread has for saying itself that another process is gone: mostly it hears of that at once."""
 
 
 def join(processes: Processes) -> None:
@@ -38,6 +43,7 @@ def join(processes: Processes) -> None:
     """
     jax.config.update("jax_enable_recoverability", True)  # else a death elsewhere aborts this process without a word
     jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM
+    _end_aborts_with_a_sentence()
     try:
         with _without_gloo():
             jax.distributed.initialize(
@@ -56,6 +62,29 @@ def join(processes: Processes) -> None:
             f"the {processes.count} processes of the run did not find each other within {processes.patience_s} s: "
             f"{_first_line(error)}; start all of them, with the same --coordinator"
         ) from error
+
+
+def _end_aborts_with_a_sentence() -> None:
+    """Lets an abort by JAX's runtime end with a sentence and FAILED.
+
+    A thread of its client aborts the process when the first one, with the coordinator in it, is gone. What jaxlib
+    offers instead, `missed_heartbeat_callback`, ends in std::bad_cast (0.10.2), and Python's own handlers do not run in
+    an abort; a handler of C's does.
+    """
+    ctypes.CDLL(None).signal(signal.SIGABRT, _AT_ABORT)
+
+
+def _at_abort(number: int) -> None:
+    """Leaves, unless the main thread does so in time. Called on whichever thread aborts."""
+    del number
+    time.sleep(GRACE_S)
+    said = _gone("JAX aborted this one, and says above why")
+    with contextlib.suppress(OSError):
+        os.write(2, f"orexis: {said}\n".encode())
+    os._exit(FAILED)
+
+
+_AT_ABORT = ctypes.CFUNCTYPE(None, ctypes.c_int)(_at_abort)  # C's handler must live as long as the process
 
 
 @contextlib.contextmanager
@@ -169,10 +198,14 @@ def naming_the_dead() -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, jax.errors.JaxRuntimeError) and "gloo" not in str(error).lower():
             raise
-        raise MachineError(
-            f"another process of this run has died or cannot be reached ({_first_line(error)}); "
-            "what was saved is good: start all processes again with --resume"
-        ) from error
+        raise MachineError(_gone(_first_line(error))) from error
+
+
+def _gone(why: str) -> str:
+    return (
+        f"another process of this run has died or cannot be reached ({why}); "
+        "what was saved is good: start all processes again with --resume"
+    )
 
 
 def _first_line(error: Exception) -> str:
