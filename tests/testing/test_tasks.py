@@ -1,7 +1,9 @@
 """`check_task` lets good tasks pass and refuses each kind of broken one, by name of the rule."""
 
 import dataclasses
+import inspect
 import random
+import re
 
 import jax
 import jax.numpy as jnp
@@ -172,6 +174,23 @@ BROKEN = {
 def test_a_broken_task_is_refused_by_the_rule_that_it_breaks(rule: str):
     with pytest.raises(TaskError, match=rule):
         check_task(BROKEN[rule], num_steps=8)
+
+
+def test_the_line_of_the_users_own_code_is_named():
+    line = inspect.getsourcelines(Untraceable.step)[1] + 1
+    place = f"{__file__}:{line}: reward = 1.0 if action == params.best else 0.0"
+    said = f"(choose with jnp.where, & and ~ instead of if, and, not), at {place}"
+    with pytest.raises(TaskError, match=re.escape(said)):
+        check_task(Untraceable())
+
+
+def test_the_line_of_the_users_own_code_is_named_where_a_library_fails():
+    class Misshapen(Constant):
+        def observe(self, params, state):
+            return jnp.ones(2) + jnp.ones(3)
+
+    with pytest.raises(TaskError, match=rf"TypeError: .*, at {re.escape(__file__)}:\d+: return jnp\.ones\(2\)"):
+        check_task(Misshapen())
 
 
 @pytest.mark.parametrize("name", ["sample", "reset", "step", "observe"])

@@ -158,6 +158,7 @@ def test_the_best_validation_is_told_and_evaluated(tmp_path, monkeypatch, capsys
     assert train(tmp_path, config, resume=False) == OK
     said = capsys.readouterr().out
     assert "validated at update 3: fresh agents collect " in said
+    assert "± its standard error over their lifetimes" in said
     assert "the best validation was " in said
     assert f"orexis evaluate {tmp_path / 'best'} extrinsic-ep" in said
 

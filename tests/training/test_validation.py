@@ -105,6 +105,14 @@ def test_every_validation_is_in_its_row_and_the_best_is_kept(straight):
     assert read_artefact(straight / "reward").record["training"]["validation_env_steps"] == 1320
     log = (straight / "log.txt").read_text()
     assert log.count("validated at update") == 6
+    assert f"fresh agents collect {told['score']:.4f} ± {told['error']:.4f} an episode" in log
+
+
+def test_one_lifetime_has_no_standard_error(tmp_path):
+    assert train(tmp_path, dataclasses.replace(VALIDATED, updates=2, validation_lifetimes=1), resume=False) == OK
+    log = (tmp_path / "log.txt").read_text()
+    assert "fresh agents collect " in log
+    assert " ± " not in log.split("fresh agents collect ")[1]
 
 
 def test_the_averaged_reward_is_what_is_validated(tmp_path, monkeypatch):

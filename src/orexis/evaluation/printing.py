@@ -12,12 +12,20 @@ from orexis.evaluation.table import SourceTable
 
 
 def print_summary(tables: Sequence[SourceTable]) -> None:
-    """Prints a row for each source, see `summary_cells`, and a warning for each that had lifetimes that diverged."""
+    """Prints a row for each source, see `summary_cells`, and a warning for each that had lifetimes that diverged.
+
+    Names are whole: on a narrow terminal they take several lines, and elsewhere lines are as long as they must be.
+    """
     console = Console()
+    if not console.is_terminal:
+        console.width = ENDLESS
     shown = Table(title=f"{tables[0].task}: extrinsic return of an episode, {len(tables[0].extrinsic)} lifetimes")
     headings = (*HEADINGS, "not finite") if any(not table.finite.all() for table in tables) else HEADINGS
     for heading in headings:
-        shown.add_column(heading, justify="left" if heading == "source" else "right")
+        if heading == "source":
+            shown.add_column(heading, overflow="fold")
+        else:
+            shown.add_column(heading, justify="right", no_wrap=True)
     for table in tables:
         lost = f"{(~table.finite).sum()} of {len(table.finite)}"
         shown.add_row(*(table.source, *summary_cells(table), lost)[: len(headings)])
@@ -26,6 +34,7 @@ def print_summary(tables: Sequence[SourceTable]) -> None:
         console.print(f"warning: {sentence}", highlight=False, markup=False, soft_wrap=True)
 
 
+ENDLESS = 10_000  # columns
 HEADINGS = ("source", "mean", "95 % interval", "first ten", "last ten")
 
 

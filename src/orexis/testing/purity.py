@@ -6,13 +6,19 @@ program and leave the task, and the globals that the function names, as they wer
 """
 
 import inspect
+import linecache
 import re
+import sys
+import traceback
 from typing import Any
 
 import jax
 import numpy as np
 
 from orexis.types import PyTree
+
+LIBRARIES = {"jax", "jaxlib", "numpy", "orexis", *sys.stdlib_module_names}
+"""Packages whose code is not the task's own."""
 
 
 class TaskError(ValueError):
@@ -56,13 +62,25 @@ def _trace(function: Any, name: str, arguments: tuple) -> tuple[tuple, PyTree]:
         with jax.checking_leaks():
             closed, shapes = jax.make_jaxpr(fresh, return_shape=True)(*arguments)
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
-        raise TaskError(f"{name} cannot be traced by JAX: {type(error).__name__}: {reason}") from error
+        raise TaskError(f"{name} cannot be traced by JAX: {type(error).__name__}: {reason_of(error)}") from error
     effects = [str(effect) for effect in closed.effects if "Debug" not in type(effect).__name__]
     if effects:
         raise TaskError(f"{name} acts on the world outside: {', '.join(effects)}; a task must be pure functions")
     text = re.sub(r"0x[0-9a-f]+", "", str(closed))
     return (text, tuple(_print_of(constant) for constant in closed.consts)), shapes
+
+
+def reason_of(error: Exception) -> str:
+    """Returns the first line of what an error says, what to do, and the line of the task's own code that failed."""
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0].removesuffix(".")
+    if isinstance(error, jax.errors.TracerBoolConversionError):
+        said += " (choose with jnp.where, & and ~ instead of if, and, not)"
+    own = [
+        f"{frame.f_code.co_filename}:{number}: {linecache.getline(frame.f_code.co_filename, number).strip()}"
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in LIBRARIES
+    ]
+    return f"{said}, at {own[-1]}" if own else said
 
 
 def _surroundings(task: object, function: Any) -> dict[str, Any]:

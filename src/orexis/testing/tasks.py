@@ -12,7 +12,7 @@ import numpy as np
 
 from orexis.config import TaskSpec
 from orexis.tasks.base import Task
-from orexis.testing.purity import TaskError, trace_twice
+from orexis.testing.purity import TaskError, reason_of, trace_twice
 from orexis.types import PyTree
 
 METHODS = ("sample", "reset", "step", "observe")
@@ -86,7 +86,7 @@ def _check_vmap(task: Any, params: PyTree, state: PyTree) -> None:
         try:
             jax.eval_shape(jax.vmap(getattr(task, name)), *arguments)
         except Exception as error:
-            raise TaskError(f"{name} cannot be mapped over lifetimes (jax.vmap): {_first_line(error)}") from error
+            raise TaskError(f"{name} cannot be mapped over lifetimes (jax.vmap): {reason_of(error)}") from error
 
 
 def _walk(task: Any, spec: TaskSpec, num_steps: int, seed: int) -> None:
@@ -155,10 +155,6 @@ def _hashable(task: object) -> bool:
 def _rule(holds: bool, message: str) -> None:
     if not holds:
         raise TaskError(message)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _shape(x: Any) -> tuple[int, ...] | None:

@@ -61,8 +61,9 @@ class Chooser:
         before = best.collapsed
         if best.add(step, score):
             self._outputs.write_best(whole, progress, score)
+        error = f" ± {score.error:.4f}" if self.config.validation_lifetimes > 1 else ""  # of one lifetime there is none
         log(
-            f"validated at update {step}: fresh agents collect {score.episode_return:.4f} an episode, "
+            f"validated at update {step}: fresh agents collect {score.episode_return:.4f}{error} an episode, "
             f"{score.last_tenth:.4f} in the last tenth of their lifetime; {self._which_is_best(progress)}; "
             f"took {time.monotonic() - start:.3g} s"
         )

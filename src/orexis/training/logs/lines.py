@@ -43,7 +43,7 @@ def opening(config: RunConfig, spec: TaskSpec, done: int, num_devices: int, run_
         "what the numbers mean: return is what an agent collects of the task's reward in an episode, mean over agents "
         "young and old: it should rise. entropy is how freely they still try, "
         f"from {math.log(spec.num_actions):.3g} down to 0, where they are stuck. A validation is the return of fresh "
-        f"agents under the {kind_of(meta.learn)} as it is then",
+        f"agents under the {kind_of(meta.learn)} as it is then, ± its standard error over their lifetimes",
         f"every number goes to {run_dir / METRICS}, explained in docs/reference/metrics.md; "
         f"`{_command('plot', run_dir)}` draws them at any time. Ctrl-C saves and stops. Now compiling, which "
         "takes a minute or so, less the next time",
