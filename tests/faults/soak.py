@@ -1,6 +1,6 @@
 """A soak: one training that is halted, ended and killed at random, again and again, and looked at meanwhile.
 
-python -m tests.faults.soak --seconds 3600 --out results/soak/ends.json
+python -m tests.faults.soak --seconds 3630 --farthest 2000 --out results/soak/hour.json
 
 Every process trains for a random number of updates. On the way it is halted (SIGSTOP, SIGCONT), the doctor looks at
 its folder, a second process tries to have the folder, and the reward is evaluated. Then it is ended (SIGTERM, Ctrl-C)
