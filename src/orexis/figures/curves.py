@@ -231,9 +231,9 @@ def label_right(axes: Axes, label: EndLabel, sample: bool = False) -> None:
             [label.height] * 2,
             transform=axes.get_yaxis_transform(),
             color=label.color,
-            linestyle=label.dashes,
             linewidth=1.2,
         )
+        line.set(linestyle=label.dashes)
         figure.add_artist(line)  # the figure's, since it lies outside of the axes
 
 
