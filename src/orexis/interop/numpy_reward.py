@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from orexis.config import HistoryNetConfig, TaskSpec
-from orexis.networks import egocentric
+from orexis.networks import clock, egocentric
 from orexis.storage.artefact import Artefact
 from orexis.zoo.registry import open_reward
 
@@ -40,8 +40,9 @@ class NumpyReward:
 
     def forget(self, which: np.ndarray) -> None:
         """Starts a new lifetime where `which` bool[E] is true; the other environments remember what they did."""
-        self._begun().memory[which] = 0.0
-        self._begun().cell[which] = 0.0
+        room = self._begun()
+        for remembered in (room.memory, room.cell, room.ended):
+            remembered[which] = 0
 
     def newborn(self) -> "NumpyReward":
         """Returns the same reward with a memory of its own, not begun."""
@@ -59,6 +60,7 @@ class NumpyReward:
         copies = other._begun()
         copies.memory[...] = np.repeat(room.memory, times, axis=0)
         copies.cell[...] = np.repeat(room.cell, times, axis=0)
+        copies.ended[...] = np.repeat(room.ended, times)
         return other
 
     def step(
@@ -86,6 +88,8 @@ class NumpyReward:
             _refuse_not_finite(name, given, happened)
         self._see(room, images, observation, happened)
         room.told[:, 0], room.told[:, 1] = columns
+        if self.network.sees_clock:
+            room.clock[...] = clock.features(room.ended, self.spec.episodes_per_lifetime, np.float32)
         if self.network.sees_action:
             chosen = room.told[:, -self.spec.num_actions :]
             chosen[...] = 0.0
@@ -98,6 +102,7 @@ class NumpyReward:
         if kept is not None:
             room.memory[idle], room.cell[idle] = kept
             paid[idle] = 0.0
+        room.ended += (columns[1] > 0.0) if idle is None else (columns[1] > 0.0) & ~idle
         return paid
 
     def _begun(self) -> "_Room":
@@ -191,6 +196,9 @@ class _Room:
             self.inputs, [network.num_hidden, network.num_hidden + num_told], axis=1
         )
         self.cell = np.zeros((num_envs, units), np.float32)
+        self.ended = np.zeros(num_envs, np.int32)  # episodes of each lifetime that have ended
+        after = 3 if egocentric.joins_planes(spec, network) else 2  # reward, done, whether the agent moved
+        self.clock = self.told[:, after : after + clock.NUM_FEATURES]  # only where it is seen
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from orexis.config import HistoryNetConfig, TaskSpec
+from orexis.networks import clock
 
 Array: TypeAlias = Any
 """An array of JAX or of NumPy."""
@@ -62,8 +63,10 @@ def num_features(shape: tuple[int, int, int]) -> int:
 
 
 def num_told(spec: TaskSpec, config: HistoryNetConfig) -> int:
-    """Returns how much a step tells the network beside what it sees: reward, done, (stayed,) (the action one-hot)."""
-    return 2 + int(joins_planes(spec, config)) + (spec.num_actions if config.sees_action else 0)
+    """Returns how much a step tells the network beside what it sees: reward, done, (stayed,) (the clock,) (the action
+    one-hot)."""
+    num_clock = clock.NUM_FEATURES if config.sees_clock else 0
+    return 2 + int(joins_planes(spec, config)) + num_clock + (spec.num_actions if config.sees_action else 0)
 
 
 def num_excited(shape: tuple[int, int, int]) -> int:

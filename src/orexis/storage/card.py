@@ -113,7 +113,13 @@ def _senses(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("memory", network["history"]),
         ("sees the action", "yes" if network["sees_action"] else "no"),
         ("view", VIEWS[_view(record)]),
+        *([("sees a clock", _clock(record))] if network.get("sees_clock") else []),
     ]
+
+
+def _clock(record: dict[str, Any]) -> str:
+    """Returns what lifetimes the reward's clock is made for."""
+    return f"yes, of lifetimes of {record['spec']['episodes_per_lifetime']} episodes; after them it stands still"
 
 
 def _view(record: dict[str, Any]) -> str:
