@@ -39,7 +39,11 @@ pytestmark = pytest.mark.usefixtures("float64")
 ENTROPY_COST = 0.1
 STEP = 1e-6
 TOLERANCE = 1e-5
-GROUPS = {"egocentric": ("hidden", "core", "head"), "initialisation": ("conv", "hidden", "policy", "value")}
+GROUPS = {
+    "egocentric": ("hidden", "core", "head"),
+    "ledger": ("hidden", "core", "head"),
+    "initialisation": ("conv", "hidden", "policy", "value"),
+}
 ALL_GROUPS = ("conv", "hidden", "core", "head")
 NUM_DIRECTIONS = 4
 NUM_COORDINATES = 3  # of each array of each group

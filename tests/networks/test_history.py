@@ -6,7 +6,7 @@ import pytest
 
 from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.networks import clock, egocentric, history
-from orexis.networks.history import ClockedState
+from orexis.networks.history import NotedState
 from orexis.networks.layers import LstmState
 from orexis.tasks.key_box import KeyBox
 from tests.instances import HISTORY_NET, random_rollout, small_task
@@ -21,7 +21,7 @@ NETS = {
     "lstm, clock": dataclasses.replace(HISTORY_NET, sees_clock=True),
     "none, clock": dataclasses.replace(HISTORY_NET, sees_clock=True, history="none"),
 }
-STATES = {name: ClockedState(STATE, np.int32(7)) if "clock" in name else STATE for name in NETS}
+STATES = {name: NotedState(STATE, np.int32(7)) if "clock" in name else STATE for name in NETS}
 CLOCK = slice(HISTORY_NET.num_hidden + 2, HISTORY_NET.num_hidden + 2 + clock.NUM_FEATURES)
 """Where the clock is among the core's inputs: after reward and done, before the action."""
 
@@ -125,7 +125,7 @@ def test_a_blind_net_has_no_weights_for_actions():
 
 def embed(name: str, state, rollout) -> np.ndarray:
     params = history.init(jax.random.key(0), SPEC, NETS[name])
-    return np.asarray(history.embed(params, state, rollout, SPEC, NETS[name]))
+    return np.asarray(history.embed(params, state, rollout, SPEC, NETS[name])[0])
 
 
 def test_the_clock_tells_what_had_ended_before_the_step_and_goes_on_from_the_state():
@@ -147,13 +147,13 @@ def test_a_net_with_a_clock_carries_it_and_hears_it(unrolls, name: str):
 
 
 def test_without_a_clock_the_state_is_the_memory_alone():
-    assert isinstance(history.begin(NETS["lstm"]), LstmState)
+    assert isinstance(history.begin(SPEC, NETS["lstm"]), LstmState)
     assert history.begin_at(STATE, np.int32(3)) is STATE
     assert history.begin_at((), np.int32(3)) == ()
 
 
 def test_the_clock_of_a_lifetime_that_begins_later_begins_there():
-    newborn = history.begin(NETS["lstm, clock"])
+    newborn = history.begin(SPEC, NETS["lstm, clock"])
     assert newborn.ended == 0
     later = history.begin_at(newborn, np.int32(12))
     assert later.ended == 12
@@ -187,7 +187,7 @@ def test_an_egocentric_net_sees_the_step_through_its_features_and_has_no_convolu
         "head": (HISTORY_NET.num_units, 1),
     }
     rollout = walk([(2, 0), (1, 0), (1, 1), (1, 1)], SPEC)
-    inputs = history.embed(params, STATE, rollout, SPEC, EGOCENTRIC)
+    inputs, _ = history.embed(params, STATE, rollout, SPEC, EGOCENTRIC)
     seen = egocentric.features(rollout.observation[:-1], rollout.next_observation, 0)
     expected = np.maximum(seen @ np.asarray(params["hidden"]["w"]) + np.asarray(params["hidden"]["b"]), 0.0)
     np.testing.assert_allclose(inputs[:, : HISTORY_NET.num_hidden], expected, rtol=1e-5, atol=1e-6)
@@ -205,7 +205,7 @@ def test_where_the_agent_is_alone_planes_stay_and_the_flag_is_one_more_input():
     params = history.init(jax.random.key(0), ALONE, EGOCENTRIC)
     assert params["conv"]["w"].shape == (9, HISTORY_NET.num_filters)
     assert params["core"]["wx"].shape[0] == HISTORY_NET.num_hidden + 3 + ALONE.num_actions
-    inputs = history.embed(params, STATE, walk([(1, 0), (1, 1), (1, 1)], ALONE), ALONE, EGOCENTRIC)
+    inputs, _ = history.embed(params, STATE, walk([(1, 0), (1, 1), (1, 1)], ALONE), ALONE, EGOCENTRIC)
     np.testing.assert_array_equal(inputs[:, HISTORY_NET.num_hidden + 2], [0.0, 1.0])  # after reward and done
 
 

@@ -223,6 +223,8 @@ def test_format_version_1_is_read(folder):
                 (6.0, "must be int"),
             )
         ),
+        ({"network": {**vars(NETWORK), "keeps_ledger": True}}, "keeps_ledger needs the view egocentric"),
+        ({"network": {**vars(EGOCENTRIC), "keeps_ledger": True}, "spec": vars(ALONE)}, "a ledger is of the things"),
         ({"network": vars(EGOCENTRIC)}, "cannot be read: the egocentric view needs .* no agent_plane"),
         ({"network": vars(EGOCENTRIC), "spec": vars(GRID)}, "conv.b should be absent"),
         ({"spec": {**vars(SPEC), "agent_plane": 2}}, "agent_plane must be one of the 2 planes"),

@@ -68,7 +68,7 @@ class Rl2:
 
     def init(self, key: jax.Array, learned: PyTree = ()) -> Rl2State:
         params = self.init_params(key) if isinstance(learned, tuple) else learned
-        return Rl2State(params=params, memory=history.begin(self.config))
+        return Rl2State(params=params, memory=history.begin(self.spec, self.config))
 
     def act(
         self, state: Rl2State, observation: jax.Array, last: Last, key: jax.Array

@@ -46,7 +46,7 @@ class LifetimeValue:
         }
 
     def begin(self) -> HistoryState:
-        return history.begin(self.remembering)
+        return history.begin(self.spec, self.remembering)
 
     def unroll(
         self,

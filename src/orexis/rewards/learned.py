@@ -31,7 +31,7 @@ class LearnedReward:
 
     def begin(self, params: HistoryParams, key: jax.Array) -> HistoryState:
         del params, key
-        return history.begin(self.config)
+        return history.begin(self.spec, self.config)
 
     def unroll(self, params: HistoryParams, state: HistoryState, rollout: Rollout) -> tuple[jax.Array, HistoryState]:
         unroll = history.unroll_tabulated if self.tabulated else history.unroll

@@ -194,8 +194,7 @@ def expected_shapes(spec: TaskSpec, network: Network, learn: Learn = "reward") -
 def _torso_shapes(spec: TaskSpec, network: HistoryNetConfig) -> Shapes:
     if not egocentric.replaces_planes(spec, network):
         return _planes_shapes(spec, network)
-    num_features = egocentric.num_features(spec.observation_shape)
-    return {"hidden": {"w": (num_features, network.num_hidden), "b": (network.num_hidden,)}}
+    return {"hidden": {"w": (egocentric.num_seen(spec, network), network.num_hidden), "b": (network.num_hidden,)}}
 
 
 def _planes_shapes(spec: TaskSpec, network: Network) -> Shapes:

@@ -113,6 +113,11 @@ def _senses(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("memory", network["history"]),
         ("sees the action", "yes" if network["sees_action"] else "no"),
         ("view", VIEWS[_view(record)]),
+        *(
+            [("keeps a ledger", "yes, of what episodes paid that ended on each thing")]
+            if network.get("keeps_ledger")
+            else []
+        ),
         *([("sees a clock", _clock(record))] if network.get("sees_clock") else []),
     ]
 

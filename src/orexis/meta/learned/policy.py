@@ -56,7 +56,7 @@ class PolicyLearning:
         del eta, key
         nobody = RandomAgent(parts.task.spec, rollout_length=0)
         _, world, rollout, _ = play(parts.task, nobody, (), world, split_keys(key_first, 0), parts.privilege)
-        return history.begin(parts.network), world, rollout
+        return history.begin(parts.task.spec, parts.network), world, rollout
 
     def enter(self, parts: "Parts", eta: PyTree, lifetime: Lifetime) -> PyTree:
         del parts, eta
