@@ -35,7 +35,7 @@ assert main(["zoo", "list"]) == main(["zoo", "show", "random-abc"]) == 0
 assert "jax" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert "random-abc" in done.stdout
+    assert "learned as  action  updates  learned  extrinsic-ep  sha256" in done.stdout
     assert (SHELF / "random-abc" / "README.md").read_text(encoding="utf-8") in done.stdout
 
 

@@ -37,7 +37,7 @@ def print_shipped() -> None:
             *(_mean(sources.get(source)) for source in ("learned", "extrinsic-ep")),
             record["sha256"][:8],
         )
-    Console(width=100).print(shown)
+    Console(width=200).print(shown)  # as long as it must be; nothing is cut
 
 
 def print_card(name: str) -> None:
