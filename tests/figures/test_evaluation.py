@@ -1,9 +1,11 @@
 """The panels show what their tables hold, each source in its own colour."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 
 from orexis.figures.curves import MOST_POINTS, binned, episode_ticks
 from orexis.figures.evaluation import Panel, evaluation_figure
@@ -101,6 +103,12 @@ def test_intervals_stand_under_the_curves_with_what_each_seed_came_to():
     assert list(lines[4].get_xdata()) == [0.1, 0.3]  # of one seed alone there is no ring
     assert len(lines) == 5
     assert [text.get_text() for text in strip.texts] == ["count bonus", "an arm"]
+    assert {line.get_linestyle() for line in lines} <= {"-", "None"}  # dashes would hide where an interval ends
+    samples = [artist for artist in figure.artists if isinstance(artist, Line2D)]  # before the labels, of both panels
+    assert len(samples) == 2 * 5  # two sources and the optimum beside the curves, the sources again below
+    assert sum(line.get_color() == "#123456" and line.get_linestyle() != "-" for line in samples) == 4
+    alike = evaluation_figure([dataclasses.replace(panel, styles={"arm": SourceStyle("an arm", "#123456")})], True)
+    assert not alike.artists  # where colours tell all, none is needed
     figure.canvas.draw()
     assert_nothing_is_cut(figure)
     boxes = [axes.get_tightbbox() for axes in figure.axes]

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,12 +13,14 @@ from matplotlib.textpath import TextPath
 
 from orexis.colors import BLACK, BROWN, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from orexis.evaluation.table import SourceTable
-from orexis.figures.palette import LEARNED, SourceStyle, looks_of, paper_style
+from orexis.figures.palette import LEARNED, Dashes, SourceStyle, looks_of, paper_style
 from orexis.statistics import bootstrap_interval
 
 COLUMN_WIDTH = 3.5  # inches
 MOST_POINTS = 100  # of a line: longer lifetimes are binned
 LABEL_POINTS = 7.0  # size of the labels at the right end of the lines
+OPTIMUM_DASHES: Dashes = (0.0, (2.0, 1.5))  # of nothing else
+SAMPLE_POINTS = 15.0  # width of the piece of line before a label, where lines differ in their dashes
 
 FROM_ZERO = ("lifetime_value_rmse", "theta_norm_p99", "theta_norm_mean", "eta_gradient_norm", "phi_gradient_norm")
 """Columns of metrics.csv whose axis begins at zero: how large they are is what matters."""
@@ -52,6 +54,7 @@ class EndLabel:
     height: float  # in data
     text: str
     color: str
+    dashes: Dashes = "-"
 
 
 def draw_curves(
@@ -67,10 +70,10 @@ def draw_curves(
     for table, style in zip(tables, looks_of([table.source for table in tables], styles), strict=True):
         draw_band(axes, *binned(table.extrinsic), style, style.name)
         last = table.extrinsic[:, -max(10, num_episodes // 20) :]
-        ends.append(EndLabel(float(last.mean()), style.name, style.color))
+        ends.append(EndLabel(float(last.mean()), style.name, style.color, style.dashes))
     if optimum is not None:
-        axes.axhline(optimum, color=GREY, linestyle=(0, (2, 1.5)), linewidth=0.9, zorder=1, label="optimum")
-        ends.append(EndLabel(optimum, f"optimum {optimum:.3f}", "#6A6A6A"))
+        axes.axhline(optimum, color=GREY, linestyle=OPTIMUM_DASHES, linewidth=0.9, zorder=1, label="optimum")
+        ends.append(EndLabel(optimum, f"optimum {optimum:.3f}", "#6A6A6A", OPTIMUM_DASHES))
     axes.set_xlim(1, max(num_episodes, 2))
     axes.set_xticks(episode_ticks(num_episodes))
     axes.set_xlabel("episode of the lifetime")
@@ -105,8 +108,14 @@ def episode_ticks(num_episodes: int) -> list[int]:
 
 
 def width_of(labels: Sequence[EndLabel]) -> float:
-    """Returns the width of the widest label, in points."""
-    return max(TextPath((0, 0), label.text, size=LABEL_POINTS).get_extents().x1 for label in labels)
+    """Returns the width of the widest label, in points, with the sample of its line where they have one."""
+    text = max(TextPath((0, 0), label.text, size=LABEL_POINTS).get_extents().x1 for label in labels)
+    return text + SAMPLE_POINTS * need_samples(labels)
+
+
+def need_samples(labels: Sequence[EndLabel]) -> bool:
+    """Returns whether lines differ in more than their colour, so that a label shows a piece of its line."""
+    return any(label.dashes not in ("-", OPTIMUM_DASHES) for label in labels)
 
 
 def training_curves(runs: Mapping[str, Mapping[str, np.ndarray]], headings: Mapping[str, str]) -> Figure:
@@ -189,27 +198,43 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def label_ends(axes: Axes, labels: Sequence[EndLabel], axes_points: float) -> None:
-    """Writes each label beside the right end of its line, nudged apart by at least one line of text."""
+    """Writes each label beside the right end of its line, nudged apart by at least one line of text.
+
+    Call when `axes` have their place: samples of the lines are as wide as points are there.
+    """
     low, high = axes.get_ylim()
     gap = 1.25 * LABEL_POINTS / axes_points * (high - low)
     heights = spread([label.height for label in labels], gap)
+    samples = need_samples(labels)
     for label, height in zip(labels, heights, strict=True):
-        label_right(axes, height, label.text, label.color)
+        label_right(axes, dataclasses.replace(label, height=height), samples)
 
 
-def label_right(axes: Axes, height: float, text: str, color: str) -> None:
-    """Writes `text` beside the right edge, at `height` in data."""
+def label_right(axes: Axes, label: EndLabel, sample: bool = False) -> None:
+    """Writes a label beside the right edge, where asked for behind a piece of its line."""
     axes.annotate(
-        text,
-        (1.0, height),
+        label.text,
+        (1.0, label.height),
         xycoords=("axes fraction", "data"),
-        xytext=(4, 0),
+        xytext=(4 + SAMPLE_POINTS * sample, 0),
         textcoords="offset points",
         va="center",
-        color=color,
+        color=label.color,
         fontsize=LABEL_POINTS,
         annotation_clip=False,
     )
+    if sample:
+        figure = cast(Figure, axes.figure)
+        points = 72 * axes.get_position().width * figure.get_figwidth()
+        line = Line2D(
+            [1 + 4 / points, 1 + (1 + SAMPLE_POINTS) / points],
+            [label.height] * 2,
+            transform=axes.get_yaxis_transform(),
+            color=label.color,
+            linestyle=label.dashes,
+            linewidth=1.2,
+        )
+        figure.add_artist(line)  # the figure's, since it lies outside of the axes
 
 
 def _running_mean(values: np.ndarray, width: int) -> np.ndarray:

@@ -10,7 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from orexis.evaluation.table import SourceTable
-from orexis.figures.curves import COLUMN_WIDTH, draw_curves, label_ends, label_right, width_of
+from orexis.figures.curves import (
+    COLUMN_WIDTH,
+    EndLabel,
+    draw_curves,
+    label_ends,
+    label_right,
+    need_samples,
+    width_of,
+)
 from orexis.figures.palette import SourceStyle, looks_of, paper_style
 from orexis.statistics import bootstrap_interval
 
@@ -61,9 +69,9 @@ def evaluation_figure(panels: Sequence[Panel], intervals: bool = False) -> Figur
             label_ends(axes, ends, axes_points=AXES_HEIGHT * 72)
             if intervals:
                 below = figure.add_axes((0.0, 0.0, 0.1, 0.1))
-                draw_intervals(below, panel)
                 size = strip * len(panel.tables) / max(len(each.tables) for each in panels)
                 _place(below, left + LEFT, bottom - 0.48 - size, across, size)
+                draw_intervals(below, panel)
             above = (top - 0.05) / height
             figure.text((left + 0.06) / width, above, panel.title, va="top", fontweight="bold", fontsize=8)
             if panel.note:
@@ -75,18 +83,23 @@ def evaluation_figure(panels: Sequence[Panel], intervals: bool = False) -> Figur
 
 def draw_intervals(axes: Axes, panel: Panel) -> None:
     """Draws a row for each source: the mean over lifetimes of what an episode returned, its 95 % interval, and a small
-    ring for each training seed where there are several."""
+    ring for each training seed where there are several. Call when `axes` have their place.
+
+    Intervals are whole lines: dashes would hide where they end. Labels show the source's line instead.
+    """
     styles = looks_of([table.source for table in panel.tables], panel.styles)
     rows = range(len(panel.tables), 0, -1)
+    labels = [EndLabel(row, style.name, style.color, style.dashes) for row, style in zip(rows, styles, strict=True)]
     for row, table, style in zip(rows, panel.tables, styles, strict=True):
         returns = table.extrinsic.mean(axis=1, dtype=np.float64)
         low, high = bootstrap_interval(returns)
-        axes.plot([low, high], [row, row], color=style.color, linestyle=style.dashes, solid_capstyle="butt")
+        axes.plot([low, high], [row, row], color=style.color, solid_capstyle="butt")
         axes.plot([returns.mean()], [row], "o", color=style.color, markersize=3.2)
         seeds = panel.seeds.get(table.source, ())
         if len(seeds) > 1:
             axes.plot(seeds, [row] * len(seeds), "o", mfc="none", mec=style.color, markersize=3.6, mew=0.6)
-        label_right(axes, row, style.name, style.color)
+    for label in labels:
+        label_right(axes, label, need_samples(labels))
     axes.set_ylim(0.4, len(panel.tables) + 0.6)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)

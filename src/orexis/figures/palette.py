@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib
 
@@ -17,6 +17,9 @@ from orexis.evaluation.sources import SOURCES, Pair, is_learned
 from orexis.rewards.registry import LEARNED as LEARNED_REWARD
 from orexis.rewards.registry import REWARDS
 
+Dashes: TypeAlias = str | tuple[float, tuple[float, ...]]
+"""Matplotlib's linestyle."""
+
 
 @dataclasses.dataclass(frozen=True)
 class SourceStyle:
@@ -24,7 +27,7 @@ class SourceStyle:
 
     name: str  # what a reader sees
     color: str
-    dashes: str | tuple[float, tuple[float, ...]] = "-"  # Matplotlib's linestyle
+    dashes: Dashes = "-"
 
 
 def _style(pair: Pair) -> SourceStyle:

@@ -136,6 +136,10 @@ def test_the_page_tells_beginnings_ends_and_budgets():
     lines = facts_table({**facts, "trainings": {"rl2": spent}, "missing": {"maml": "why"}})
     assert lines[3] == "| RL² | 0.25 (0.2 to 0.3) | 0.25 (0.2 to 0.3) | 0.25 (0.2 to 0.3) | 7 | 1.2e+06 |"
     assert lines[-1] == "No MAML: why."
+    both = {"rl2": spent, "learned": {"updates": 5, "env_steps": 600_000}}
+    lines = facts_table({**facts, "trainings": both, "missing": {}})
+    assert lines[2].endswith("| 5 | 6e+05 |")
+    assert lines[3].endswith("| 7 | 1.2e+06, 2.00 of the reward's |")
 
 
 @pytest.mark.slow

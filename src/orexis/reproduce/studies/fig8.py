@@ -37,7 +37,8 @@ NOTES = (
     "points. RL²: a policy with a memory over the lifetime. MAML: an initialisation of the actor-critic, which learns",
     "from the extrinsic reward. Agents under the learned reward begin with nothing. Differences are taken lifetime by",
     "lifetime. Environment steps are all that were trained with, those of the runs that a run was begun with too.",
-    "Tables that were in the cache took no time.",
+    "How the policies' coefficients were chosen is in docs/explanation/policies.md. Tables that were in the cache took",
+    "no time.",
 )
 
 
@@ -101,15 +102,18 @@ def _part(table: SourceTable, episodes: slice) -> dict[str, Any]:
 def facts_table(facts: dict[str, Any]) -> list[str]:
     """Returns the lines of a table of what `tell` returned, and of what is missing."""
     rows = []
+    of_reward = facts["trainings"].get(LEARNED, {}).get("env_steps")
     for name, mean in facts["mean_episode_return"].items():
         training = facts["trainings"].get(name)
+        compared = training and of_reward and name != LEARNED
+        share = f", {training['env_steps'] / of_reward:.2f} of the reward's" if compared else ""
         rows.append(
             (
                 STYLES[name].name if name in STYLES else name,
                 words_of(mean),
                 words_of(facts["first_tenth"][name]),
                 words_of(facts["last_tenth"][name]),
-                *((f"{training['updates']}", f"{training['env_steps']:.3g}") if training else ("", "")),
+                *((f"{training['updates']}", f"{training['env_steps']:.3g}{share}") if training else ("", "")),
             )
         )
     headings = ("source", "mean return of an episode", "first tenth", "last tenth", "updates", "environment steps")
