@@ -138,7 +138,8 @@ def _evaluation(evaluation: dict[str, Any]) -> str:
     for name, numbers in evaluation["sources"].items():
         low, high = numbers["ci95"]
         lines.append(f"| {name} | {numbers['mean']:.3f} | {low:.3f} to {high:.3f} | {numbers['last_ten']:.3f} |")
-    return "\n".join([*lines, "", f"{evaluation['lifetimes']} lifetimes, seed {evaluation['seed']}."])
+    episodes = f" of {evaluation['episodes']} episodes" if "episodes" in evaluation else ""  # older records: not told
+    return "\n".join([*lines, "", f"{evaluation['lifetimes']} lifetimes{episodes}, seed {evaluation['seed']}."])
 
 
 def _leaves(tree: dict[str, Any], where: str = "") -> list[str]:
