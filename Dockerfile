@@ -1,4 +1,5 @@
-# Runs the demo: docker build -t orexis . && docker run --rm -v "$PWD/demo:/home/orexis/demo" orexis
+# Runs the demo: docker build -t orexis . && mkdir -p demo && docker run --rm -v "$PWD/demo:/home/orexis/demo" orexis
+# (a folder that docker makes would belong to root; of another user than 1000, add --user "$(id -u)" -e HOME=/tmp)
 FROM python:3.13-slim
 
 RUN useradd --create-home --uid 1000 orexis

@@ -10,6 +10,7 @@ import orexis  # noqa: E402
 
 project = "Orexis"
 author = "The Orexis developers"
+copyright = f"{author}; Apache-2.0"
 version = release = orexis.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "orexis_docs.extension"]
 exclude_patterns = ["_build"]
@@ -18,6 +19,7 @@ suppress_warnings = ["config.cache"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
 
+smartquotes_action = "qe"  # quotes and ellipses; `--` is the beginning of an option
 default_role = "literal"  # docstrings write `name` for code
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False

@@ -51,6 +51,8 @@ def _outer(**changes) -> Kind:
 KINDS = {
     "planes": Kind(),
     "egocentric": Kind(net=dataclasses.replace(HISTORY_NET, view="egocentric")),
+    "ledger": Kind(net=dataclasses.replace(HISTORY_NET, view="egocentric", keeps_ledger=True)),
+    "clock": Kind(net=dataclasses.replace(HISTORY_NET, sees_clock=True)),
     "reward-cost": _outer(reward_cost=0.3),
     "privileged": _outer(privileged_value=True),
     "all-actions": _outer(all_actions=True, gae_lambda=0.5),

@@ -10,6 +10,8 @@ from orexis.reproduce.registry import FIGURES
 
 VERDICTS = ("holds", "does not", "undecided")
 """What may become of a sentence of the paper, best first; anything else was not measured."""
+UNMEASURED = "not measured"
+MIXED = "depends on the training seed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +47,10 @@ def figures(results: Path) -> list[Figure]:
 
 def verdict(claims: list[dict[str, Any]]) -> str:
     """Returns what became of one sentence: its verdict, or how many of several training seeds agree on which."""
-    counts = Counter(claim["verdict"] if claim["verdict"] in VERDICTS else "not measured" for claim in claims)
+    counts = Counter(claim["verdict"] if claim["verdict"] in VERDICTS else UNMEASURED for claim in claims)
     if len(counts) == 1:
         return next(iter(counts))
-    ordered = sorted(counts, key=[*VERDICTS, "not measured"].index)
+    ordered = sorted(counts, key=[*VERDICTS, UNMEASURED].index)
     return ", ".join(f"{name} in {counts[name]} of {len(claims)}" for name in ordered)
 
 
@@ -66,12 +68,12 @@ def table_of_claims(results: Path, link: str, read: bool = True) -> str:
     link: to the page of a figure, with a place for its name.
     read: also say how each sentence was read.
     """
-    lines = ["| figure | task | the paper says | verdict |", "|---|---|---|---|"]
+    lines = ["| figure | task | verdict | the paper says |", "|---|---|---|---|"]
     for figure in figures(results):
         where = f"[{figure.number}]({link.format(figure.name)})"
         for (task, sentence, reading), claims in by_sentence(figure).items():
             said = f"“{_cell(sentence)}”" + (f"<br>*measured as:* {_cell(reading)}" if read else "")
-            lines.append(f"| {where} | {task} | {said} | **{verdict(claims)}** |")
+            lines.append(f"| {where} | {task} | **{verdict(claims)}** | {said} |")
     return "\n".join(lines)
 
 
@@ -79,14 +81,22 @@ def table_of_figures(results: Path, link: str) -> str:
     """Returns one line for each figure, how many of the paper's sentences hold, as Markdown."""
     lines = ["| figure | what it shows | sentences of the paper |", "|---|---|---|"]
     for figure in figures(results):
-        counts = Counter(verdict(claims) for claims in by_sentence(figure).values())
-        told = ", ".join(f"{count} {_plural(name, count)}" for name, count in counts.most_common())
+        counts = Counter(_verdict_in_short(claims) for claims in by_sentence(figure).values())
+        ordered = sorted(counts, key=[*VERDICTS, MIXED, UNMEASURED].index)
+        told = ", ".join(f"{counts[name]} {_plural(name, counts[name])}" for name in ordered)
         lines.append(f"| [figure\u00a0{figure.number}]({link.format(figure.name)}) | {figure.summary} | {told} |")
     return "\n".join(lines)
 
 
+def _verdict_in_short(claims: list[dict[str, Any]]) -> str:
+    """Returns the verdict of one sentence, or that it depends on the training seed."""
+    said = verdict(claims)
+    return said if said in (*VERDICTS, UNMEASURED) else MIXED
+
+
 def _plural(name: str, count: int) -> str:
-    return {"holds": "hold", "does not": "do not"}.get(name, name) if count > 1 else name
+    words = {"holds": "hold", "does not": "do not", MIXED: "depend on the training seed"}
+    return words.get(name, name) if count > 1 else name
 
 
 def _cell(text: str) -> str:

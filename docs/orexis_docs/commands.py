@@ -10,6 +10,7 @@ import tyro
 
 from orexis.cli import COMMANDS
 from orexis.errors import BAD_DATA, FAILED, INTERRUPTED, OK, PREEMPTED, USAGE
+from orexis_docs.tables import table
 
 EXIT_CODES = {
     OK: "done",
@@ -64,10 +65,10 @@ class Option:
 
 def page() -> str:
     """Returns the page of all commands, as Markdown."""
-    lines = [INTRODUCTION, "", "| exit code | means |", "|---|---|"]
-    lines += [f"| {code} | {means} |" for code, means in EXIT_CODES.items()]
-    lines += ["", "| command | what it does |", "|---|---|"]
-    lines += [f"| [`orexis {name}`](#orexis-{name}) | {_summary(command)} |" for name, command in COMMANDS.items()]
+    codes = [(str(code), means) for code, means in EXIT_CODES.items()]
+    summaries = [(f"[`orexis {name}`](#orexis-{name})", _summary(command)) for name, command in COMMANDS.items()]
+    lines = [INTRODUCTION, "", *table(("exit code", "means"), codes)]
+    lines += ["", *table(("command", "what it does"), summaries)]
     for name, command in COMMANDS.items():
         lines += ["", *section(name, command)]
     return "\n".join([*lines, ""])
@@ -81,19 +82,20 @@ def section(name: str, command: type) -> list[str]:
     usage = " ".join([*words, *(["[OPTIONS]"] if len(options) > len(arguments) else [])])
     lines = [f"## orexis {name}", "", _summary(command), "", "```text", usage, "```"]
     if arguments:
-        rows = [f"| `{option.name}` | {_choices(option)} | {_cell(option.help)} |" for option in arguments]
-        lines += ["", "| argument | one of | |", "|---|---|---|", *rows]
+        said = [(_code(option.name), _choices(option), _marked(option.help)) for option in arguments]
+        lines += ["", *table(("argument", "one of", "what it is"), said)]
     groups = dict.fromkeys(option.group for option in options if option not in arguments)
     for group in groups:
         rows = [_row(option) for option in options if option not in arguments and option.group == group]
-        lines += ["", "| option | default | |", "|---|---|---|", *rows]
+        lines += ["", *table(("option", "default", "what it does"), rows)]
     return lines
 
 
 def options_of(command: type) -> list[Option]:
     """Returns the arguments and options of a command, in the order of its parser."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # tyro offers no other way to ask what it parses
+        # tyro 1.0 has no other public way to ask what it parses; pyproject.toml asks for tyro below 2.
+        warnings.simplefilter("ignore", DeprecationWarning)
         parser = tyro.extras.get_parser(command)
     return [Option.of(action) for action in parser._actions if action.dest != "help"]
 
@@ -107,18 +109,23 @@ def split_help(text: str) -> tuple[str, str]:
     return text[: found.start()], "" if found[1] == "None" else found[1]
 
 
-def _row(option: Option) -> str:
+def _row(option: Option) -> tuple[str, str, str]:
     typed = f"{option.name} {option.value}".strip()
-    return f"| `{_cell(typed)}` | {f'`{_cell(option.default)}`' if option.default else ''} | {_cell(option.help)} |"
+    return _code(typed), _code(option.default), _marked(option.help)
 
 
 def _choices(option: Option) -> str:
-    return f"`{_cell(option.value.strip('{}'))}`" if option.value.startswith("{") else ""
+    return _code(option.value.strip("{}")) if option.value.startswith("{") else ""
 
 
 def _summary(command: type) -> str:
     return " ".join((inspect.getdoc(command) or "").split())
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _marked(text: str) -> str:
+    """Returns a help text with the options that it names marked as code."""
+    return re.sub(r"(?<![`\w-])--[a-z][\w.-]*\w", r"`\g<0>`", text)

@@ -1,5 +1,6 @@
 """Writes the generated pages: what the site shows of code and results, new at every build, never committed."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -58,11 +59,14 @@ one, and is *undecided* otherwise. Every page names the command that made it. Th
 the site is built.
 """
 ZOO_HEAD = """\
-# The zoo: shipped rewards
+# The zoo: shipped rewards and policies
 
-Rewards that come with Orexis, each with its card: what it was trained on, what fresh agents collect under it, what
-it does badly. `orexis zoo list` names them, `orexis.load_reward(NAME)` loads one without JAX or network.
+What comes with Orexis, each with its card: what it was trained on, what fresh agents collect with it, what it does
+badly. `orexis zoo list` names them, `orexis.load_reward(NAME)` loads a reward without JAX or network. Below: the mean
+extrinsic return of an episode over whole lifetimes of fresh agents, with its 95 % interval; the card says how many.
 """
+KINDS = {"reward": "a reward", "rl2": "a policy, RL²", "maml": "a policy, MAML"}
+"""What is shipped, by what was learned."""
 
 
 def results_page(pages: Mapping[Path, Path]) -> str:
@@ -72,7 +76,7 @@ def results_page(pages: Mapping[Path, Path]) -> str:
         if figure.picture.exists():
             picture = f"../../results/{figure.name}/{figure.picture.name}"
             lines += [f"[![{figure.name}]({picture})](results/{figure.name}.md)", ""]
-    lines += ["## Every sentence", "", claims.table_of_claims(RESULTS, "results/{}.md"), ""]
+    lines += ["## Every sentence", "", stacked(claims.table_of_claims(RESULTS, "results/{}.md")), ""]
     parents = {page.with_suffix("") for page in pages.values()}
     top = [page for source, page in pages.items() if RESULTS in source.parents and page.parent not in parents]
     entries = [page.relative_to(GENERATED).with_suffix("").as_posix() for page in top]
@@ -80,9 +84,26 @@ def results_page(pages: Mapping[Path, Path]) -> str:
 
 
 def zoo_page(pages: Mapping[Path, Path]) -> str:
-    """Returns the page that leads to the cards of the shipped rewards."""
-    cards = [f"zoo/{page.stem}" for source, page in pages.items() if ZOO in source.parents]
-    return "\n".join([ZOO_HEAD, *contents(cards)])
+    """Returns the page that leads to the cards of what is shipped: a table, with what fresh agents collect."""
+    cards = {page.stem: source.parent for source, page in pages.items() if ZOO in source.parents}
+    lines = [
+        ZOO_HEAD,
+        "| name | what it is | task | mean of an episode | under `extrinsic-ep` |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [_zoo_row(name, folder) for name, folder in cards.items()]
+    return "\n".join([*lines, "", *contents((f"{name} <zoo/{name}>" for name in cards), hidden=True)])
+
+
+def _zoo_row(name: str, folder: Path) -> str:
+    (file,) = [file for file in (folder / "reward.json", folder / "policy.json") if file.exists()]
+    record = json.loads(file.read_text(encoding="utf-8"))
+    blind = record.get("network", {}).get("sees_action") is False
+    what = KINDS[record.get("learn", "reward")] + (", blind to the action" if blind else "")
+    sources = record["evaluation"]["sources"]
+    learned, low, high = (f"{x:.3f}" for x in (sources["learned"]["mean"], *sources["learned"]["ci95"]))
+    alone = f"{sources['extrinsic-ep']['mean']:.3f}"
+    return f"| [`{name}`](zoo/{name}.md) | {what} | {record['task']} | **{learned}** ({low} to {high}) | {alone} |"
 
 
 def contents(entries: Iterable[str], hidden: bool = False) -> list[str]:
@@ -90,9 +111,14 @@ def contents(entries: Iterable[str], hidden: bool = False) -> list[str]:
     return ["```{toctree}", ":maxdepth: 1", *([":hidden:"] if hidden else []), "", *entries, "```", ""]
 
 
+def stacked(table: str) -> str:
+    """Returns a table whose last cells are set below the others on a phone, as `orexis.css` says."""
+    return f":::{{container}} stacked\n\n{table}\n\n:::"
+
+
 def right_page(docname: str, text: str) -> str:
     """Returns the text of a page of docs/, links to what the site shows elsewhere made right and tables filled in."""
     page = DOCS / f"{docname}.md"
     if FRONT in text:
-        text = text.replace(FRONT, claims.table_of_claims(RESULTS, "generated/results/{}.md", read=False))
+        text = text.replace(FRONT, stacked(claims.table_of_claims(RESULTS, "generated/results/{}.md", read=False)))
     return text if GENERATED in page.parents else relink(text, page, page, shown())

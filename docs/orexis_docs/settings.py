@@ -6,6 +6,8 @@ import io
 import re
 import tokenize
 
+from orexis_docs.tables import table
+
 TRAINED = {"AgentConfig": "agent", "HistoryNetConfig": "reward", "OuterConfig": "outer"}
 """What `orexis train` calls the settings of a class."""
 HEAD = """\
@@ -101,20 +103,18 @@ def page(source: str, glossary: str, link: str) -> str:
     for entry in read_classes(source):
         option = TRAINED.get(entry.name)
         lines += ["", f"## {entry.name}", "", entry.summary, ""]
-        lines += ["| field | paper | type | default | notes |", "|---|---|---|---|---|"]
-        for field in entry.fields:
-            symbol = symbols.get((entry.name, field.name)) or symbols.get(("", field.name), "")
-            cells = (_code(field.name), symbol, _code(field.type), _code(field.default), field.comment)
-            lines.append(f"| {' | '.join(_escape(cell) for cell in cells)} |")
+        rows = [_row(entry, field, symbols) for field in entry.fields]
+        lines += table(("field", "paper", "type", "default", "notes"), rows)
         if option:
             example = next(field for field in entry.fields if "." not in field.type).name.replace("_", "-")
             lines += ["", f"Options of `orexis train`: `--{option}.{example}` and so on."]
     return "\n".join([*lines, ""])
 
 
+def _row(entry: Class, field: Field, symbols: dict[tuple[str, str], str]) -> tuple[str, ...]:
+    symbol = symbols.get((entry.name, field.name)) or symbols.get(("", field.name), "")
+    return (_code(field.name), symbol, _code(field.type), _code(field.default), field.comment)
+
+
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|")

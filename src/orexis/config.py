@@ -53,6 +53,8 @@ class HistoryNetConfig:
     history: Literal["lstm", "none"] = "lstm"  # 'none': the feed-forward ablation of figure 7
     sees_action: bool = True  # False for rewards that are to serve other action spaces (figure 9)
     view: Literal["planes", "egocentric"] = new("planes")  # the paper's: planes; see `networks.egocentric`
+    keeps_ledger: bool = new(False)  # told what episodes paid that ended on each thing; see `networks.ledger`
+    sees_clock: bool = new(False)  # told the share of the lifetime that has passed; see `networks.clock`
     num_filters: int = 16
     num_hidden: int = 64
     num_units: int = 64
@@ -65,6 +67,10 @@ class HistoryNetConfig:
         one_of(self, "view", "planes", "egocentric")
         positive(self, "num_filters", "num_hidden", "num_units", "conv_gain", "hidden_gain")
         not_negative(self, "head_gain")
+        require(
+            self.view == "egocentric" or not self.keeps_ledger,
+            "keeps_ledger needs the view egocentric: a ledger is of the things that are seen from the agent",
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,6 +239,8 @@ class MetaConfig:
         require(
             planes, f"view must be planes for a policy, not {self.reward.view!r}: it is turned by moves already made"
         )
+        timeless = self.learn != "rl2" or not self.reward.sees_clock
+        require(timeless, "sees_clock must be off for a policy: only rewards, and their lifetime values, see a clock")
 
     @property
     def network(self) -> HistoryNetConfig | PolicyNetConfig:

@@ -59,7 +59,7 @@ NONSTATIONARY_ABC = MetaConfig(
 )
 KEY_BOX = MetaConfig(
     agent=AgentConfig(rollout_length=2, entropy_cost=0.05, gradient_clip=2.0),
-    reward=HistoryNetConfig(view="egocentric", sees_action=False, head_gain=0.2),
+    reward=HistoryNetConfig(view="egocentric", keeps_ledger=True, sees_action=False, head_gain=0.2),
     outer=dataclasses.replace(
         _OUTER,
         window=10,
@@ -132,7 +132,9 @@ def _rl2(reward: MetaConfig, steps: int, **outer: Any) -> MetaConfig:
     """Returns the settings of RL² beside those of a reward: windows of about `steps` steps, no cost on rewards."""
     return dataclasses.replace(
         reward,
-        reward=dataclasses.replace(reward.reward, view="planes", sees_action=True, head_gain=0.1),
+        reward=dataclasses.replace(
+            reward.reward, view="planes", keeps_ledger=False, sees_clock=False, sees_action=True, head_gain=0.1
+        ),
         outer=dataclasses.replace(
             reward.outer,
             window=max(1, steps // reward.agent.rollout_length),

@@ -40,9 +40,10 @@ def test_every_sentence_of_every_figure_has_its_verdict_on_the_front_page():
         number = file.parent.name.removeprefix("fig")
         for claim in json.loads(file.read_text(encoding="utf-8"))["claims"]:
             verdicts = [
-                row[3]
+                row[2]
                 for row in rows
-                if row[0].startswith(f"| [{number}](") and row[1:3] == [claim["task"], f"“{claim['sentence']}”"]
+                if row[0].startswith(f"| [{number}](")
+                and (row[1], row[3]) == (claim["task"], f"“{claim['sentence']}” |")
             ]
             assert any(claim["verdict"] in verdict for verdict in verdicts), claim["sentence"]
 
@@ -51,6 +52,15 @@ def test_a_verdict_of_several_rewards_says_how_many():
     one = {"verdict": "holds"}
     assert claims.verdict([one, one]) == "holds"
     assert claims.verdict([{"verdict": "undecided"}, one, one]) == "holds in 2 of 3, undecided in 1 of 3"
+
+
+def test_a_figure_whose_rewards_disagree_is_counted_once_not_spelled_out(tmp_path):
+    (tmp_path / "fig5").mkdir()
+    told = [("a", "holds"), ("a", "undecided"), ("b", "does not"), ("b", "holds"), ("c", "holds"), ("c", "holds")]
+    judged = [{"task": "t", "sentence": said, "reading": "r", "verdict": verdict} for said, verdict in told]
+    (tmp_path / "fig5" / "claims.json").write_text(json.dumps({"claims": judged}))
+    table = claims.table_of_figures(tmp_path, "x/{}.md").splitlines()
+    assert table[2].endswith("| 1 holds, 2 depend on the training seed |")
 
 
 def test_figures_are_counted_and_linked(tmp_path):
@@ -63,7 +73,7 @@ def test_figures_are_counted_and_linked(tmp_path):
     table = claims.table_of_figures(tmp_path, "x/{}.md").splitlines()
     assert table[2] == "| [figure\u00a05](x/fig5.md) | what walks to A, B and C are paid in Random ABC | 1 does not |"
     assert table[3] == "| [figure\u00a012](x/fig12.md) |  | 2 hold, 1 does not |"
-    assert "| [12](x/fig12.md) | t | “a \\| b” | **holds** |" in claims.table_of_claims(tmp_path, "x/{}.md", read=False)
+    assert "| [12](x/fig12.md) | t | **holds** | “a \\| b” |" in claims.table_of_claims(tmp_path, "x/{}.md", read=False)
 
 
 def test_every_option_of_every_command_is_told(pages):
@@ -76,6 +86,30 @@ def test_every_option_of_every_command_is_told(pages):
     assert "| `--outer.gradient-clip FLOAT` |  |" in page
     assert "| `--resume` | `False` |" in page
     assert "orexis evaluate [SOURCES ...] [OPTIONS]" in page
+
+
+def test_every_option_says_what_it_does(pages):
+    """Those of settings are explained on their page."""
+    for name, command in COMMANDS.items():
+        silent = [option.name for option in commands.options_of(command) if not option.help and not option.group]
+        assert not silent, f"orexis {name} has options without a word: {', '.join(silent)}"
+
+
+def test_the_zoo_is_a_table_that_tells_its_members_apart(pages):
+    page = pages[GENERATED / "zoo.md"]
+    rows = [line for line in page.splitlines() if line.startswith("| [`")]
+    assert len(rows) == len(shipped_names())
+    for name in shipped_names():
+        assert f"| [`{name}`](zoo/{name}.md) | " in page
+        assert f"\n{name} <zoo/{name}>\n" in page
+    assert "| [`random-abc-rl2`](zoo/random-abc-rl2.md) | a policy, RL² | random-abc | **0.3" in page
+    assert "a reward, blind to the action" in page
+
+
+def test_a_table_of_settings_has_no_empty_column(pages):
+    page = pages[GENERATED / "settings.md"]
+    assert "| field | type | default | notes |" in page.split("## PolicyNetConfig")[1].split("\n## ")[0]
+    assert "| field | paper | type | default | notes |" in page.split("## AgentConfig")[1].split("\n## ")[0]
 
 
 def test_the_default_is_taken_from_the_end_of_the_help():
@@ -99,7 +133,7 @@ def test_every_setting_is_told_with_the_papers_symbol(pages):
         "| `window` | N | `int` | `5` |",
         "| `lifetimes` | L | `int` | `64` |",
         "| `reward_learning_rate` | α′ | `Schedule` |",
-        "| `history` |  | `'lstm' \\| 'none'` | `'lstm'` |",
+        "| `history` | `'lstm' \\| 'none'` | `'lstm'` |",
     ):
         assert row in page
 

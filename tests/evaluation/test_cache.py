@@ -77,6 +77,20 @@ def test_a_reward_is_opened_once_in_an_evaluation(tmp_path, monkeypatch):
     assert opened == [name]
 
 
+def test_what_length_of_lifetimes_a_reward_was_trained_on_is_in_the_key(tmp_path):
+    clocked, keys = dataclasses.replace(TINY_META.reward, sees_clock=True), set()
+    params = LearnedReward(Bandit().spec, clocked).init(jax.random.key(0))
+    record = {"config": to_json(RunConfig(task="bandit", meta=TINY_META))}
+    for episodes in (3, 4):
+        folder = tmp_path / str(episodes)
+        write_artefact(folder, "bandit", Bandit(episodes=episodes).spec, clocked, params, record)
+        setting = settle([str(folder)], "bandit", episodes=EPISODES)
+        source = make_source(str(folder), setting)
+        assert source.reward.spec.episodes_per_lifetime == episodes  # and not the evaluation's
+        keys.add(cache.key_of(source, setting, 2, 3))
+    assert len(keys) == 2
+
+
 def test_the_lifetimes_discount_comes_from_the_preset_and_is_in_the_key(monkeypatch):
     def keyed() -> tuple[str | None, float]:
         setting = settle(["extrinsic-life"], "bandit")

@@ -5,12 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from orexis.evaluation.evaluate import Plan, evaluate_source, settle
 from orexis.evaluation.histories import episode_bounds, lived_episode, replay
 from orexis.evaluation.lifetimes import Trace
 from orexis.evaluation.walks import promised
+from orexis.interop.numpy_reward import load_reward
 from orexis.tasks.abc import RandomABC
 from orexis.tasks.grid import MOVES
 from tests.evaluation.test_walks import random_reward
+from tests.storage.rewards import NETWORK, write_reward
 
 TASK = RandomABC(episodes=3, time_limit=6)
 UP, DOWN, LEFT, RIGHT = range(4)
@@ -80,6 +83,18 @@ def test_a_replay_is_paid_what_a_loop_is_paid_and_asks_at_each_birth_of_an_episo
                 paid += float(reward.step(seen[[arrived]], *told, observation=seen[[cell]])[0])
                 row, cell = row + 1, arrived
             assert found.paid[life, episode] == pytest.approx(paid, abs=1e-5)
+
+
+def test_a_replay_is_paid_what_an_evaluation_paid_by_a_clock_that_was_made_for_shorter_lifetimes(tmp_path):
+    network = dataclasses.replace(NETWORK, sees_clock=True, history="none")
+    trained_on = RandomABC(episodes=3).spec
+    name = str(write_reward(tmp_path / "reward", network=network, spec=trained_on, task="random-abc"))
+    setting = settle([name], "random-abc", episodes=5)
+    table, trace = evaluate_source(name, setting, Plan(num_lifetimes=2, traced=True))
+    reward, task = load_reward(name), RandomABC(episodes=5)
+    paid = replay(reward, task, np.asarray(table.task_params["rewards"]), trace).paid
+    np.testing.assert_allclose(paid, table.intrinsic, atol=1e-4)
+    assert np.abs(paid).min() > 0.01
 
 
 def test_what_comes_later_changes_no_promise_of_before():

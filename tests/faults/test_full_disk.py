@@ -41,7 +41,7 @@ def assert_failed_well(error: CommandError, run_dir: Path, steps: list[int]) -> 
     assert list(run_dir.glob(".*.tmp-*")) == []
     if "--resume" in str(error):  # otherwise it could not even begin
         kept = f"the checkpoint of update {steps[-1]} is untouched" if steps else "no checkpoint was written yet"
-        assert f"{kept}: make room, then go on with --resume --run-dir {run_dir}" in str(error)
+        assert f"{kept}: make room, then go on with --resume and the same options, in {run_dir}" in str(error)
 
 
 def fail_at_write(run_dir: Path, number: int) -> CommandError | None:

@@ -39,7 +39,14 @@ def test_the_long_soak_kept_its_bits_and_its_memory():
     assert figures["same_bits"]
     assert figures["disturbed"]["largest_growth"] <= GROWTH
     assert figures["undisturbed"]["growth"] <= GROWTH
-    least = {"SIGTERM": 50, "SIGKILL": 50, "SIGINT": 50, "SIGSTOP and SIGCONT": 250, "evaluations": 90, "processes": 200}
+    least = {
+        "SIGTERM": 50,
+        "SIGKILL": 50,
+        "SIGINT": 50,
+        "SIGSTOP and SIGCONT": 250,
+        "evaluations": 90,
+        "processes": 200,
+    }
     for name, number in least.items():
         assert figures["counts"][name] >= number
 

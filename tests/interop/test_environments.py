@@ -1,11 +1,13 @@
 """The tasks as Gymnasium environments."""
 
+import dataclasses
 import pickle
 import subprocess
 import sys
 import warnings
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -235,6 +237,30 @@ def test_a_task_without_a_sketch_is_drawn_from_its_planes():
     env = OrexisEnv(Bandit(), render_mode="ansi")
     env.reset(seed=0)
     assert env.render() == "@ ."
+
+
+class Planes(Bandit):
+    """Shows three planes: walls, the agent, things; the agent stands on one of the things."""
+
+    agent_plane = None
+
+    @property
+    def spec(self):
+        return dataclasses.replace(super().spec, observation_shape=(1, 4, 3), agent_plane=self.agent_plane)
+
+    def observe(self, params, state):
+        return jnp.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]])
+
+
+class PlanesWithAgent(Planes):
+    agent_plane = 1
+
+
+@pytest.mark.parametrize(("task", "drawn"), [(Planes(), "@ 2 2 ."), (PlanesWithAgent(), "0 @ 2 .")])
+def test_the_agent_is_drawn_where_the_spec_says_that_it_is(task, drawn: str):
+    env = OrexisEnv(task, render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render() == drawn
 
 
 def test_it_works_with_the_wrappers_that_people_use():

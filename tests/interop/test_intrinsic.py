@@ -23,14 +23,20 @@ NUM = 3
 ACTIONS = np.random.default_rng(1).integers(0, 4, (70, NUM))
 
 
-def small_reward(sees_action: bool = True, view: str = "planes") -> NumpyReward:
+def small_reward(sees_action: bool = True, view: str = "planes", sees_clock: bool = False) -> NumpyReward:
     """Returns a random reward for Random ABC."""
-    network = HistoryNetConfig(sees_action=sees_action, view=view, num_filters=2, num_hidden=5, num_units=4)
+    network = HistoryNetConfig(
+        sees_action=sees_action, view=view, sees_clock=sees_clock, num_filters=2, num_hidden=5, num_units=4
+    )
     return NumpyReward(Artefact("random-abc", TASK.spec, network, random_params(TASK.spec, network), {}))
 
 
 REWARD = small_reward()
-REWARDS = {"planes": REWARD, "egocentric": small_reward(view="egocentric")}
+REWARDS = {
+    "planes": REWARD,
+    "egocentric": small_reward(view="egocentric"),
+    "clock": small_reward(sees_clock=True),
+}
 
 
 def live_alone(

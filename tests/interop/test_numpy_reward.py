@@ -19,6 +19,11 @@ from orexis.types import Rollout
 from tests.storage.rewards import ALONE, GRID, NETWORK, SPEC, random_params, write_reward
 
 NUM_STEPS, NUM_ENVS = 400, 3
+CLOCKED = dataclasses.replace(NETWORK, sees_clock=True, history="none")  # nothing is remembered but the time
+LEDGER = dataclasses.replace(
+    NETWORK, view="egocentric", keeps_ledger=True, history="none"
+)  # nothing else is remembered
+LONG = dataclasses.replace(SPEC, episodes_per_lifetime=100)
 
 
 def make_reward(network: HistoryNetConfig = NETWORK, spec: TaskSpec = SPEC) -> NumpyReward:
@@ -88,6 +93,86 @@ def test_it_pays_what_jax_pays(history, sees_action):
     assert ours.shape == (NUM_STEPS, NUM_ENVS)
     assert expected.std() > 0.1
     np.testing.assert_allclose(ours, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("episodes", [6, 100])  # about 40 end: the clock stands still from the sixth, or never
+@pytest.mark.parametrize(("spec", "view"), [(SPEC, "planes"), (GRID, "egocentric"), (ALONE, "egocentric")])
+@pytest.mark.parametrize("history", ["lstm", "none"])
+@pytest.mark.parametrize("sees_action", [True, False])
+def test_with_a_clock_a_folder_pays_what_jax_pays(tmp_path, spec: TaskSpec, view, history, sees_action, episodes):
+    network = dataclasses.replace(CLOCKED, view=view, history=history, sees_action=sees_action)
+    spec = dataclasses.replace(spec, episodes_per_lifetime=episodes)
+    told = random_history() if view == "planes" else random_walk(spec)
+    reward = load_reward(write_reward(tmp_path / "reward", network=network, spec=spec))
+    reward.begin(NUM_ENVS)
+    expected = pay_in_jax(network, told, spec)
+    assert expected.std() > 0.05
+    np.testing.assert_allclose(pay(reward, told), expected, atol=2e-5)  # sines are rounded in two ways
+    longer = dataclasses.replace(spec, episodes_per_lifetime=2 * episodes)
+    assert np.abs(pay_in_jax(network, told, longer) - expected).max() > 0.01  # the time matters
+
+
+def test_the_clock_belongs_to_a_lifetime():
+    told, reward = random_history(), make_reward(CLOCKED, LONG)
+    reward.begin(NUM_ENVS)
+    newborn = pay(reward, told)
+    copies = reward.repeated(2)
+    reward.forget(np.array([False, True, False]))
+    again = pay(reward, told)
+    np.testing.assert_array_equal(again[:, 1], newborn[:, 1])
+    assert (again[0, [0, 2]] != newborn[0, [0, 2]]).all()
+    twice = pay(copies, {name: np.repeat(x, 2, axis=1) for name, x in told.items()})
+    np.testing.assert_allclose(twice[:, [0, 4]], again[:, [0, 2]], atol=1e-6)
+
+
+def test_the_clock_counts_no_step_that_did_not_happen_or_was_refused():
+    told, reward = random_history(), make_reward(CLOCKED, LONG)
+    reward.begin(NUM_ENVS)
+    newborn = pay(reward, told)
+    reward.begin(NUM_ENVS)
+    step = {name: x[0] for name, x in told.items()}
+    ended = {**step, "done": np.ones(NUM_ENVS, bool)}
+    reward.step(**ended, happened=np.zeros(NUM_ENVS, bool))
+    reward.step(**{**ended, "done": np.full(NUM_ENVS, np.nan)}, happened=np.zeros(NUM_ENVS, bool))
+    with pytest.raises(ValueError, match="whole numbers"):
+        reward.step(**{**ended, "action": np.full(NUM_ENVS, 99)})
+    np.testing.assert_array_equal(pay(reward, told), newborn)
+
+
+@pytest.mark.parametrize("history", ["lstm", "none"])
+@pytest.mark.parametrize("sees_action", [True, False])
+@pytest.mark.parametrize("sees_clock", [True, False])
+def test_with_a_ledger_a_folder_pays_what_jax_pays(tmp_path, history, sees_action, sees_clock):
+    network = dataclasses.replace(LEDGER, history=history, sees_action=sees_action, sees_clock=sees_clock)
+    told = random_walk(GRID)
+    reward = load_reward(write_reward(tmp_path / "reward", network=network, spec=GRID))
+    reward.begin(NUM_ENVS)
+    expected = pay_in_jax(network, told, GRID)
+    assert expected.std() > 0.02
+    np.testing.assert_allclose(pay(reward, told), expected, atol=1e-5)
+    poorer = {**told, "reward": np.where(told["done"], -told["reward"], told["reward"])}
+    assert np.abs(pay_in_jax(network, poorer, GRID)[~told["done"]] - expected[~told["done"]]).max() > 0.01
+
+
+def test_the_ledger_belongs_to_a_lifetime_and_has_no_step_that_did_not_happen_or_was_refused():
+    told, reward = random_walk(GRID), make_reward(LEDGER, GRID)
+    reward.begin(NUM_ENVS)
+    newborn = pay(reward, told)
+    copies = reward.repeated(2)
+    reward.forget(np.array([False, True, False]))
+    again = pay(reward, told)
+    np.testing.assert_array_equal(again[:, 1], newborn[:, 1])
+    assert (again[0, [0, 2]] != newborn[0, [0, 2]]).all()
+    twice = pay(copies, {name: np.repeat(x, 2, axis=1) for name, x in told.items()})
+    np.testing.assert_allclose(twice[:, [0, 4]], again[:, [0, 2]], atol=1e-6)
+
+    reward.begin(NUM_ENVS)
+    ended = {**{name: x[0] for name, x in told.items()}, "done": np.ones(NUM_ENVS, bool)}
+    ended["next_observation"] = np.ones_like(ended["next_observation"])  # on everything at once
+    reward.step(**ended, happened=np.zeros(NUM_ENVS, bool))
+    with pytest.raises(ValueError, match="whole numbers"):
+        reward.step(**{**ended, "action": np.full(NUM_ENVS, 99)})
+    np.testing.assert_array_equal(pay(reward, told), newborn)
 
 
 @pytest.mark.parametrize("spec", [GRID, ALONE], ids=["things", "alone"])

@@ -198,6 +198,21 @@ def test_the_first_generation_is_staggered_over_the_lifetime(initial):
     assert len(np.unique(lifetimes.agent.theta["hidden"]["w"][:, 0, 0])) == 8  # with a fresh theta each
 
 
+def test_a_clock_tells_the_tasks_own_episode_in_the_first_generation_and_in_those_after_it():
+    config = dataclasses.replace(CONFIG, reward=dataclasses.replace(HISTORY_NET, sees_clock=True))
+    engine = Engine(small_task(EPISODES), config, seed=5, mesh=make_mesh(jax.devices()[:1]))
+    update, state = engine.compile_update(), engine.init()
+    for number in range(8):
+        lifetimes = to_numpy(state.lifetimes)
+        before_rollout = lifetimes.world.episode - (lifetimes.rollout.episode_goes_on == 0.0).sum(axis=1)
+        np.testing.assert_array_equal(lifetimes.reward_state.ended, before_rollout)
+        np.testing.assert_array_equal(lifetimes.value_state.ended, before_rollout)
+        if number == 0:
+            np.testing.assert_array_equal(before_rollout, [0, 0, 1, 2, 3, 3, 4, 5])  # see above
+        state, _ = update(state)
+    assert (lifetimes.generation >= 1).all()
+
+
 def test_a_finished_lifetime_is_replaced_by_a_newborn(initial, after_one):
     state, metrics = after_one
     lifetimes = state.lifetimes

@@ -14,11 +14,13 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from orexis.agents import actor_critic
+from orexis.networks.clock import NUM_FEATURES
 from orexis.optimizers import Adam, AdamState
 from orexis.returns import discounted_returns
 from orexis.types import Rollout
 from tests.instances import (
     AGENTS,
+    HISTORY_NET,
     KINDS,
     LENGTH,
     MAX_UPDATES,
@@ -37,7 +39,11 @@ pytestmark = pytest.mark.usefixtures("float64")
 ENTROPY_COST = 0.1
 STEP = 1e-6
 TOLERANCE = 1e-5
-GROUPS = {"egocentric": ("hidden", "core", "head"), "initialisation": ("conv", "hidden", "policy", "value")}
+GROUPS = {
+    "egocentric": ("hidden", "core", "head"),
+    "ledger": ("hidden", "core", "head"),
+    "initialisation": ("conv", "hidden", "policy", "value"),
+}
 ALL_GROUPS = ("conv", "hidden", "core", "head")
 NUM_DIRECTIONS = 4
 NUM_COORDINATES = 3  # of each array of each group
@@ -101,6 +107,18 @@ def test_the_meta_gradient_equals_finite_differences_and_is_not_zero(agent: str,
     _, (eta_gradient, _, _) = compiled(instance.eta, instance.phi, *rest)
 
     assert_slopes(lambda eta: compiled(eta, instance.phi, *rest)[0][0], instance.eta, eta_gradient, kind)
+
+
+def test_the_meta_gradient_reaches_the_weights_of_the_clock():
+    instance, num_updates = widen(recorded_instance("sgd", "clock")), 2
+    ends = 1.0 - instance.lifetime.rollout.episode_goes_on
+    assert int(instance.lifetime.reward_state.ended) == int(instance.lifetime.world.episode) - int(ends.sum()) > 0
+    rest = (instance.entering, instance.lifetime, instance.rollouts(num_updates), ENTROPY_COST)
+    _, (gradient, phi_gradient, _) = loss_and_gradients("sgd", num_updates, "clock")(instance.eta, instance.phi, *rest)
+    first = HISTORY_NET.num_hidden + 2  # after what is seen, reward and done
+    for each in (gradient, phi_gradient):
+        weights = np.asarray(each["core"]["wx"])[first : first + NUM_FEATURES]
+        assert (np.abs(weights).max(axis=1) > 1e-6).all()
 
 
 class FrozenAdam(Adam):

@@ -138,8 +138,10 @@ def test_fast_parts_are_used_where_they_apply_and_nowhere_else():
         HISTORY_NET,
         dataclasses.replace(HISTORY_NET, history="none"),
         dataclasses.replace(HISTORY_NET, sees_action=False),
+        dataclasses.replace(HISTORY_NET, sees_clock=True),
+        dataclasses.replace(HISTORY_NET, sees_clock=True, history="none"),
     ],
-    ids=["lstm", "feed-forward", "blind to actions"],
+    ids=["lstm", "feed-forward", "blind to actions", "clock", "feed-forward, clock"],
 )
 def test_a_tabulated_network_pays_what_the_plain_one_pays(net: HistoryNetConfig):
     spec = small_task().spec

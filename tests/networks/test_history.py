@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from orexis.config import HistoryNetConfig, TaskSpec
-from orexis.networks import egocentric, history
+from orexis.networks import clock, egocentric, history
+from orexis.networks.history import NotedState
 from orexis.networks.layers import LstmState
 from orexis.tasks.key_box import KeyBox
 from tests.instances import HISTORY_NET, random_rollout, small_task
@@ -17,7 +18,12 @@ NETS = {
     "lstm": HISTORY_NET,
     "none": dataclasses.replace(HISTORY_NET, history="none"),
     "lstm, no action": dataclasses.replace(HISTORY_NET, sees_action=False),
+    "lstm, clock": dataclasses.replace(HISTORY_NET, sees_clock=True),
+    "none, clock": dataclasses.replace(HISTORY_NET, sees_clock=True, history="none"),
 }
+STATES = {name: NotedState(STATE, np.int32(7)) if "clock" in name else STATE for name in NETS}
+CLOCK = slice(HISTORY_NET.num_hidden + 2, HISTORY_NET.num_hidden + 2 + clock.NUM_FEATURES)
+"""Where the clock is among the core's inputs: after reward and done, before the action."""
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +47,15 @@ def with_row(array: np.ndarray, row: int, value) -> np.ndarray:
     return array
 
 
-def test_a_history_in_chunks_equals_the_whole_and_the_state_is_never_reset_at_an_episodes_end(unrolls):
+@pytest.mark.parametrize("name", ["lstm", "lstm, clock", "none, clock"])
+def test_a_history_in_chunks_equals_the_whole_and_the_state_is_never_reset_at_an_episodes_end(unrolls, name: str):
     ends_everywhere = changed(episode_goes_on=np.zeros(6, np.float32))
-    whole, whole_state = unrolls["lstm"](STATE, ends_everywhere)
+    whole, whole_state = unrolls[name](STATES[name], ends_everywhere)
 
-    state, parts = STATE, []
+    state, parts = STATES[name], []
     for start in (0, 2, 4):
         chunk = jax.tree.map(lambda x, start=start: x[start : start + 2], ends_everywhere)
-        part, state = unrolls["lstm"](state, chunk)
+        part, state = unrolls[name](state, chunk)
         parts.append(part)
 
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-5, atol=1e-6)
@@ -108,11 +115,50 @@ def test_a_blind_net_has_no_weights_for_actions():
     inputs = {
         name: jax.eval_shape(lambda key, c=config: history.init(key, SPEC, c), jax.random.key(0))["core"]
         for name, config in NETS.items()
+        if "clock" not in name
     }
     num_features = HISTORY_NET.num_hidden + 2  # and the reward, and whether an episode ended
     assert inputs["lstm"]["wx"].shape[0] == num_features + SPEC.num_actions
     assert inputs["none"]["w"].shape[0] == num_features + SPEC.num_actions
     assert inputs["lstm, no action"]["wx"].shape[0] == num_features
+
+
+def embed(name: str, state, rollout) -> np.ndarray:
+    params = history.init(jax.random.key(0), SPEC, NETS[name])
+    return np.asarray(history.embed(params, state, rollout, SPEC, NETS[name])[0])
+
+
+def test_the_clock_tells_what_had_ended_before_the_step_and_goes_on_from_the_state():
+    ends = np.array([1, 0, 0, 1, 0, 1], np.float32)  # 0: the arrival ends an episode
+    inputs = embed("lstm, clock", STATES["lstm, clock"], changed(episode_goes_on=ends))
+    expected = clock.features(np.array([7, 7, 8, 9, 9, 10]), SPEC.episodes_per_lifetime, np.float32)
+    np.testing.assert_allclose(inputs[:, CLOCK], expected, atol=1e-6)
+    np.testing.assert_array_equal(inputs[:, CLOCK.stop :], np.eye(SPEC.num_actions)[ROLLOUT.action])
+
+
+@pytest.mark.parametrize("name", ["lstm, clock", "none, clock"])
+def test_a_net_with_a_clock_carries_it_and_hears_it(unrolls, name: str):
+    ends = changed(episode_goes_on=np.array([1, 0, 0, 1, 0, 1], np.float32))
+    early, state = unrolls[name](STATES[name], ends)
+    assert int(state.ended) == 7 + 3
+    assert state.ended.dtype == np.int32
+    late, _ = unrolls[name](dataclasses.replace(STATES[name], ended=np.int32(30)), ends)
+    assert (np.abs(np.asarray(early) - np.asarray(late)).max(axis=1) > 1e-6).all()
+
+
+def test_without_a_clock_the_state_is_the_memory_alone():
+    assert isinstance(history.begin(SPEC, NETS["lstm"]), LstmState)
+    assert history.begin_at(STATE, np.int32(3)) is STATE
+    assert history.begin_at((), np.int32(3)) == ()
+
+
+def test_the_clock_of_a_lifetime_that_begins_later_begins_there():
+    newborn = history.begin(SPEC, NETS["lstm, clock"])
+    assert newborn.ended == 0
+    later = history.begin_at(newborn, np.int32(12))
+    assert later.ended == 12
+    jax.tree.map(np.testing.assert_array_equal, later.memory, newborn.memory)
+    assert later.hidden is later.memory.hidden
 
 
 EGOCENTRIC = dataclasses.replace(HISTORY_NET, view="egocentric")
@@ -141,7 +187,7 @@ def test_an_egocentric_net_sees_the_step_through_its_features_and_has_no_convolu
         "head": (HISTORY_NET.num_units, 1),
     }
     rollout = walk([(2, 0), (1, 0), (1, 1), (1, 1)], SPEC)
-    inputs = history.embed(params, rollout, SPEC, EGOCENTRIC)
+    inputs, _ = history.embed(params, STATE, rollout, SPEC, EGOCENTRIC)
     seen = egocentric.features(rollout.observation[:-1], rollout.next_observation, 0)
     expected = np.maximum(seen @ np.asarray(params["hidden"]["w"]) + np.asarray(params["hidden"]["b"]), 0.0)
     np.testing.assert_allclose(inputs[:, : HISTORY_NET.num_hidden], expected, rtol=1e-5, atol=1e-6)
@@ -159,7 +205,7 @@ def test_where_the_agent_is_alone_planes_stay_and_the_flag_is_one_more_input():
     params = history.init(jax.random.key(0), ALONE, EGOCENTRIC)
     assert params["conv"]["w"].shape == (9, HISTORY_NET.num_filters)
     assert params["core"]["wx"].shape[0] == HISTORY_NET.num_hidden + 3 + ALONE.num_actions
-    inputs = history.embed(params, walk([(1, 0), (1, 1), (1, 1)], ALONE), ALONE, EGOCENTRIC)
+    inputs, _ = history.embed(params, STATE, walk([(1, 0), (1, 1), (1, 1)], ALONE), ALONE, EGOCENTRIC)
     np.testing.assert_array_equal(inputs[:, HISTORY_NET.num_hidden + 2], [0.0, 1.0])  # after reward and done
 
 

@@ -51,3 +51,5 @@ def test_what_it_was_not_written_for_is_refused():
     outer = dataclasses.replace(OUTER, objective="episode")
     with pytest.raises(ValueError, match="main algorithm"):
         Naive(small_task(), MetaConfig(outer=outer))
+    with pytest.raises(ValueError, match="it does not know a clock"):
+        Naive(small_task(), MetaConfig(reward=dataclasses.replace(HISTORY_NET, sees_clock=True)))

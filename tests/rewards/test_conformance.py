@@ -29,6 +29,10 @@ SOURCES = {
     "learned": LearnedReward(SPEC, HISTORY_NET),
     "learned, feed-forward": LearnedReward(SPEC, dataclasses.replace(HISTORY_NET, history="none")),
     "learned, blind to actions": LearnedReward(SPEC, dataclasses.replace(HISTORY_NET, sees_action=False)),
+    "learned, with a clock": LearnedReward(SPEC, dataclasses.replace(HISTORY_NET, sees_clock=True)),
+    "learned, with a ledger": LearnedReward(
+        SPEC, dataclasses.replace(HISTORY_NET, view="egocentric", keeps_ledger=True)
+    ),
     "extrinsic-ep": Extrinsic(),
     "extrinsic-life": Extrinsic(Returns(discount=0.99, through_episodes=True)),
     "count, exact": Count(small_task(), scale=0.5),

@@ -18,6 +18,7 @@ from orexis.storage.reading import DamagedError, seal
 from tests.storage.rewards import ALONE, GRID, NETWORK, NETWORKS, SPEC, random_params, write_reward
 
 EGOCENTRIC = dataclasses.replace(NETWORK, view="egocentric")
+CLOCKED = dataclasses.replace(NETWORK, sees_clock=True)
 
 
 TRAINING = {"updates": 7, "lifetimes": 2, "seed": 1, "env_steps": 99}
@@ -211,6 +212,19 @@ def test_format_version_1_is_read(folder):
         ({"network": {**vars(NETWORK), "num_units": 10**30}}, "num_units must be at most"),
         ({"network": {**vars(NETWORK), "colour": 1}}, "network has unknown fields: colour"),
         ({"network": {**vars(NETWORK), "view": "polar"}}, "network.view must be one of"),
+        ({"network": vars(CLOCKED)}, r"core.wx should be \(19, 16\) and is \(10, 16\)"),
+        ({"network": {**vars(NETWORK), "sees_clock": 1}}, "network.sees_clock must be bool"),
+        *(
+            ({"network": vars(CLOCKED), "spec": {**vars(SPEC), "episodes_per_lifetime": odd}}, f"episodes.*{why}")
+            for odd, why in (
+                (0, "must be positive"),
+                (-1, "must be positive"),
+                (2**31, "at most"),
+                (6.0, "must be int"),
+            )
+        ),
+        ({"network": {**vars(NETWORK), "keeps_ledger": True}}, "keeps_ledger needs the view egocentric"),
+        ({"network": {**vars(EGOCENTRIC), "keeps_ledger": True}, "spec": vars(ALONE)}, "a ledger is of the things"),
         ({"network": vars(EGOCENTRIC)}, "cannot be read: the egocentric view needs .* no agent_plane"),
         ({"network": vars(EGOCENTRIC), "spec": vars(GRID)}, "conv.b should be absent"),
         ({"spec": {**vars(SPEC), "agent_plane": 2}}, "agent_plane must be one of the 2 planes"),
@@ -291,12 +305,13 @@ def test_a_reward_that_is_replaced_while_it_is_read_is_read_again(folder, monkey
 )
 @pytest.mark.parametrize("history", ["lstm", "none"])
 @pytest.mark.parametrize("sees_action", [True, False])
-def test_the_shapes_are_those_that_training_makes(spec, view, history, sees_action):
+@pytest.mark.parametrize("sees_clock", [True, False])
+def test_the_shapes_are_those_that_training_makes(spec, view, history, sees_action, sees_clock):
     import jax
 
     from orexis.networks import history as networks
 
-    network = dataclasses.replace(NETWORK, history=history, sees_action=sees_action, view=view)
+    network = dataclasses.replace(NETWORK, history=history, sees_action=sees_action, view=view, sees_clock=sees_clock)
     made = jax.eval_shape(lambda: networks.init(jax.random.key(0), spec, network))
     assert jax.tree.map(lambda x: x.shape, made) == expected_shapes(spec, network)
 
@@ -323,10 +338,24 @@ def test_an_egocentric_reward_is_read_as_it_was_written_and_its_card_says_what_i
     assert "reward.step(next_observation, action, extrinsic, done, observation=acted_on)" in card
 
 
-def test_a_reward_of_before_there_were_views_sees_planes(folder):
+def test_a_reward_with_a_clock_is_read_as_it_was_written_and_its_card_says_so(tmp_path, folder):
+    place = write_reward(tmp_path / "clocked", network=CLOCKED)
+    found = read_artefact(place)
+    assert (found.spec, found.network) == (SPEC, CLOCKED)
+    assert "| sees a clock | yes, of lifetimes of 6 episodes; " in (place / "README.md").read_text()
+    assert "clock" not in (folder / "README.md").read_text().partition("## ")[0]
+
+
+def test_a_policy_with_a_clock_is_refused(tmp_path):
+    with pytest.raises(DamagedError, match="sees_clock must be off for a policy"):
+        read_artefact(write_reward(tmp_path / "rl2", network=CLOCKED, learn="rl2"))
+
+
+def test_a_reward_of_before_there_were_views_and_clocks_sees_planes_and_no_clock(folder):
     record = json.loads((folder / "reward.json").read_text())
+    names = ("view", "sees_clock")
     older = {
-        "network": {name: value for name, value in record["network"].items() if name != "view"},
+        "network": {name: value for name, value in record["network"].items() if name not in names},
         "spec": {name: value for name, value in record["spec"].items() if name != "agent_plane"},
     }
     rewrite(folder, **older)

@@ -54,6 +54,9 @@ def test_a_group_is_its_runs_one_by_one_and_a_summary(tmp_path, straight, compil
     said = capsys.readouterr().out
     assert f"seed 1, 2 of 2, in {tmp_path / 'seed1'}" in said
     assert "bandit, 12 updates, seeds 0 1: mean and 95 % interval over seeds" in said
+    # With --seeds, --run-dir is the folder of all: what each says of going on must be right of the whole command.
+    assert said.count("the same command with `--updates 24 --resume` goes on") == 2
+    assert "--run-dir" not in said
 
 
 @pytest.mark.parametrize("at_update", [5, 17])  # in the first run, in the second

@@ -17,6 +17,7 @@ from tests.storage.rewards import write_reward
 
 NUMBERS = {
     "n": 12,
+    "episode_return": [0.0, 0.5, 1.0],
     "mean_episode_return": {"mean": 0.5, "ci95": [0.25, 0.75]},
     "last_ten_episodes": {"mean": 0.625, "ci95": [0.5, 0.75]},
 }
@@ -35,7 +36,7 @@ assert main(["zoo", "list"]) == main(["zoo", "show", "random-abc"]) == 0
 assert "jax" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert "random-abc" in done.stdout
+    assert "learned as  action  updates  learned  extrinsic-ep  sha256" in done.stdout
     assert (SHELF / "random-abc" / "README.md").read_text(encoding="utf-8") in done.stdout
 
 
@@ -54,9 +55,11 @@ def test_an_export_can_tell_an_evaluation_and_failures(tmp_path):
     assert main(line) == OK
     record = read_artefact(out).record
     short = {"mean": 0.5, "ci95": [0.25, 0.75], "last_ten": 0.625}
-    assert record["evaluation"] == {"lifetimes": 12, "seed": 5, "sources": {"learned": short, "random": short}}
+    sources = {"learned": short, "random": short}
+    assert record["evaluation"] == {"lifetimes": 12, "episodes": 3, "seed": 5, "sources": sources}
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "| learned | 0.500 | 0.250 to 0.750 | 0.625 |" in card
+    assert "12 lifetimes of 3 episodes, seed 5." in card
     assert "- It is random." in card
     assert "load_reward('given-away')" in card
 

@@ -65,10 +65,12 @@ def test_old_names_in_its_config_are_read():
     config = read_config(DATA / "run")
     assert config.meta.outer.gae_lambda == 1.0
     assert config.meta.outer.entropy_cost.init_value == 0.05
+    assert not config.meta.reward.sees_clock
 
 
 def test_its_reward_pays_without_jax_too():
     reward = load_reward(DATA / "run")
+    assert not reward.network.sees_clock
     reward.begin(1)
     paid = reward.step(np.ones((1, *reward.spec.observation_shape)), np.array([0]), np.zeros(1), np.array([False]))
     assert np.isfinite(paid).all()

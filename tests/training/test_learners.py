@@ -131,6 +131,18 @@ def test_what_does_not_fit_is_refused_and_the_first_array_named(tmp_path, traine
         train(tmp_path, other, resume=False)
 
 
+def test_a_reward_with_a_clock_is_begun_with_on_lifetimes_of_another_length_and_not_without_a_clock(tmp_path):
+    meta = dataclasses.replace(TINY.meta, reward=dataclasses.replace(TINY.meta.reward, sees_clock=True))
+    clocked, place = dataclasses.replace(TINY, updates=4, meta=meta), str(tmp_path / "clocked")
+    assert train(tmp_path / "clocked", clocked, resume=False) == OK
+    longer = dataclasses.replace(LONGER, meta=meta, begin_with=place)
+    assert train(tmp_path / "longer", longer, resume=False) == OK
+    found = read_artefact(tmp_path / "longer" / "reward")
+    assert (found.network.sees_clock, found.spec.episodes_per_lifetime) == (True, 30)
+    with pytest.raises(UsageError, match="core"):
+        train(tmp_path / "without", dataclasses.replace(TINY, begin_with=place), resume=False)
+
+
 def test_a_lifetime_value_of_another_kind_starts_fresh_and_that_is_said(trained):
     template = jax.device_get(remembered_engine(TINY).init().learner)
     beginning = read_beginning(str(trained))

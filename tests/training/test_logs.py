@@ -145,7 +145,7 @@ def test_a_run_says_what_is_learned_what_was_reached_and_what_comes_next(tmp_pat
     assert "best validation" not in said
     assert ("has not risen" in said) == (last <= first)
     assert "`orexis evaluate 'a run/reward' extrinsic-ep`" in said
-    assert "--updates 80 --resume --run-dir 'a run'" in said
+    assert "the same command with `--updates 80 --resume` goes on" in said
     assert said in "".join(line[20:] for line in (tmp_path / "a run" / "log.txt").read_text().splitlines(keepends=True))
     assert train(Path("a run"), with_updates(60, log_every=10), resume=True) == OK
     said = capsys.readouterr().out

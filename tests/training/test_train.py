@@ -19,6 +19,7 @@ from orexis.config import HistoryNetConfig
 from orexis.config_json import from_json
 from orexis.errors import INTERRUPTED, OK, PREEMPTED, BadDataError, UsageError
 from orexis.meta.chunks import AT_ONCE
+from orexis.networks.clock import NUM_FEATURES
 from orexis.storage import checkpoint
 from orexis.storage.artefact import read_artefact
 from orexis.storage.files import pack_arrays
@@ -125,6 +126,22 @@ def test_stopping_by_number_and_going_on_changes_no_bit(tmp_path, straight, firs
     assert (ages == 0).any() == (first in (1, 4, 5, 6, 7, 11)), ages
     assert train(tmp_path, TINY, resume=True) == OK
     assert_same_run(tmp_path, straight)
+
+
+def test_a_run_whose_reward_sees_a_clock_goes_on_with_the_time_that_it_was(tmp_path):
+    meta = dataclasses.replace(TINY.meta, reward=dataclasses.replace(TINY.meta.reward, sees_clock=True))
+    config = dataclasses.replace(TINY, meta=meta)
+    assert train(tmp_path / "straight", config, resume=False) == OK
+    assert train(tmp_path / "halves", dataclasses.replace(config, updates=6), resume=False) == OK
+    assert train(tmp_path / "halves", config, resume=True) == OK
+    assert digest_of(tmp_path / "halves", 12) == digest_of(tmp_path / "straight", 12)
+    found = read_artefact(tmp_path / "halves" / "reward")
+    assert found.network == meta.reward
+    assert (
+        found.params["core"]["wx"].shape[0] == TINY.meta.reward.num_hidden + 2 + NUM_FEATURES + found.spec.num_actions
+    )
+    with pytest.raises(UsageError, match="sees_clock"):
+        train(tmp_path / "halves", with_updates(14), resume=True)
 
 
 @pytest.mark.parametrize("at_update", [1, 2, 6, 8])

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 
 from orexis.agents.sampling import choose
 from orexis.config import HistoryNetConfig, TaskSpec
-from orexis.networks import history
-from orexis.networks.history import HistoryParams
-from orexis.networks.layers import LstmState, Params, dense, dense_init
+from orexis.networks import clock, history
+from orexis.networks.history import HistoryParams, HistoryState
+from orexis.networks.layers import Params, dense, dense_init
 from orexis.rewards.base import Returns
 from orexis.types import Last, PyTree, Rollout, record
 
@@ -27,7 +27,7 @@ LOUDER = 4.0  # how much larger the first weights are of what the last step told
 @record
 class Rl2State:
     params: HistoryParams  # never changed in a lifetime
-    memory: LstmState
+    memory: HistoryState
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +38,9 @@ class Rl2:
     config: HistoryNetConfig
     rollout_length: int = 4
     tabulated: bool = False  # observations are row numbers and params went through `history.tabulate`
+
+    def __post_init__(self) -> None:
+        clock.check_policy(self.config)
 
     def init_params(self, key: jax.Array) -> HistoryParams:
         """Returns fresh parameters, the memory's made to last. The key is consumed."""
@@ -65,7 +68,7 @@ class Rl2:
 
     def init(self, key: jax.Array, learned: PyTree = ()) -> Rl2State:
         params = self.init_params(key) if isinstance(learned, tuple) else learned
-        return Rl2State(params=params, memory=history.begin(self.config))
+        return Rl2State(params=params, memory=history.begin(self.spec, self.config))
 
     def act(
         self, state: Rl2State, observation: jax.Array, last: Last, key: jax.Array
@@ -77,7 +80,7 @@ class Rl2:
         del rollout, rewards, returns
         return state
 
-    def unroll(self, params: HistoryParams, memory: LstmState, steps: Rollout) -> tuple[jax.Array, LstmState]:
+    def unroll(self, params: HistoryParams, memory: HistoryState, steps: Rollout) -> tuple[jax.Array, HistoryState]:
         """Returns the logits f32[T, A] of T steps as `see_steps` shows them, and the memory after the last."""
         unroll = history.unroll_tabulated if self.tabulated else history.unroll
         hidden, memory = unroll(params, memory, steps, self.spec, self.config)

@@ -22,6 +22,7 @@ class Bench:
 
     task: Positional[str] = "random-abc"
     lifetimes: int = 64
+    """In parallel."""
     repeats: int = 5
     """Turns that engine and reference take."""
     tasks: bool = False

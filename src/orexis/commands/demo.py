@@ -18,8 +18,11 @@ class Demo:
     """The main job in minutes: train a reward, evaluate it on fresh agents, draw, write a report."""
 
     out: Path = Path("demo")
+    """Folder of the report and of all that it was made from."""
     updates: int = 2500
+    """Of the reward."""
     seed: int = 0
+    """Of the training."""
 
     def run(self) -> int:
         if self.updates < 1:

@@ -39,7 +39,9 @@ class Evaluate:
     task: str | None = None
     """Default: the task that the rewards or policies were learned on."""
     lifetimes: int = EVALUATION_LIFETIMES
+    """How many fresh agents live under each source."""
     seed: int = 0
+    """Of tasks, agents and chance, the same under every source; lifetime i of a seed is always the same one."""
     agent: AgentName = "actor-critic"
     """Who learns from what the sources pay."""
     recipe: Literal["tuned", "paper"] | None = None

@@ -31,7 +31,9 @@ class Play:
     episodes: int | None = None
     """How many; default 5 at random, else the whole lifetime."""
     seed: int = 0
+    """Which lifetime."""
     actions: Literal["normal", "permuted", "extended"] = "normal"
+    """As they are; or reversed; or with four diagonals more."""
 
     def run(self) -> int:
         require_task(self.task)

@@ -38,6 +38,7 @@ class Reproduce:
     budget: Literal["smoke", "small", "paper"] = "small"
     """Training of the rewards that are not there yet; smoke also shortens lifetimes."""
     out: Path = Path("results")
+    """Folder of the figures, each in a folder of its own."""
     tasks: tuple[str, ...] | None = None
     """Which panels; default all that the figure has."""
     rewards: tuple[str, ...] = ()

@@ -34,7 +34,9 @@ class Sweep:
         ),
     ]
     task: str
+    """A name from `orexis tasks`, or module:Class for your own."""
     lifetimes: int = 64
+    """How many fresh agents live under each variant."""
     episodes: int | None = None
     """Of a lifetime; default the task's own."""
     seed: int = 9000

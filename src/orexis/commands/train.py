@@ -50,6 +50,7 @@ class Train:
     validate_every: int = VALIDATE_EVERY
     """Updates between two validations of the averaged reward or policy; best/ holds the best of them. 0: none."""
     validation_lifetimes: int = RunConfig.validation_lifetimes
+    """How many fresh agents each validation has."""
     stop_on_collapse: bool = RunConfig.stop_on_collapse
     """End the run, saved and with exit code 0, when its validation has fallen clearly below its best."""
     resume: bool = False
@@ -61,6 +62,7 @@ class Train:
     coordinator: str | None = None
     """HOST:PORT of the first process, for a run on several; under Slurm they find each other."""
     num_processes: int | None = None
+    """How many processes the run has."""
     process_id: int | None = None
     """Which of them this one is, from 0; the first writes the run folder."""
     join_timeout: int = 300

@@ -22,6 +22,7 @@ class View:
     task: str | None = None
     """Default: the task that the rewards were learned on."""
     seed: int = 0
+    """As of orexis evaluate."""
     lifetime: int = 0
     """Which one of the seed: the same as in orexis evaluate, counted from 0."""
     episodes: int | None = None

@@ -47,6 +47,7 @@ def key_of(source: Source, setting: Setting, num_lifetimes: int, seed: int, num_
         {
             "source": source.name if artefact is None else artefact.record["sha256"],
             "network": None if artefact is None else to_json(artefact.network),
+            "trained_on": None if artefact is None else artefact.spec.episodes_per_lifetime,
             "task": repr(setting.task),
             "agent": [setting.agent, to_json(setting.config)],
             "policy": None if isinstance(source.learned, tuple) else repr(source.agent),

@@ -129,7 +129,9 @@ def make_source(name: str, setting: Setting) -> Source:
     spec, network = setting.task.spec, None
     if artefact is not None:
         _check_fit(name, artefact, setting)
-        spec, network = dataclasses.replace(spec, num_actions=artefact.spec.num_actions), artefact.network
+        own = artefact.spec  # a clock tells the share of the lifetimes that the reward was trained on
+        spec = dataclasses.replace(spec, num_actions=own.num_actions, episodes_per_lifetime=own.episodes_per_lifetime)
+        network = artefact.network
     entry = REWARDS[pair.reward]
     inputs = RewardInputs(
         task=setting.task,

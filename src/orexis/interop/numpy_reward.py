@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from orexis.config import HistoryNetConfig, TaskSpec
-from orexis.networks import egocentric
+from orexis.networks import clock, egocentric, ledger
 from orexis.storage.artefact import Artefact
 from orexis.zoo.registry import open_reward
 
@@ -40,8 +40,9 @@ class NumpyReward:
 
     def forget(self, which: np.ndarray) -> None:
         """Starts a new lifetime where `which` bool[E] is true; the other environments remember what they did."""
-        self._begun().memory[which] = 0.0
-        self._begun().cell[which] = 0.0
+        room = self._begun()
+        for remembered in (room.memory, room.cell, room.ended, room.ledger):
+            remembered[which] = 0
 
     def newborn(self) -> "NumpyReward":
         """Returns the same reward with a memory of its own, not begun."""
@@ -59,6 +60,8 @@ class NumpyReward:
         copies = other._begun()
         copies.memory[...] = np.repeat(room.memory, times, axis=0)
         copies.cell[...] = np.repeat(room.cell, times, axis=0)
+        copies.ended[...] = np.repeat(room.ended, times)
+        copies.ledger[...] = np.repeat(room.ledger, times, axis=0)
         return other
 
     def step(
@@ -84,20 +87,24 @@ class NumpyReward:
         columns = _column(reward, len(room), "reward"), _column(done, len(room), "done")
         for name, given in (("next_observation", images), ("reward", columns[0]), ("done", columns[1])):
             _refuse_not_finite(name, given, happened)
-        self._see(room, images, observation, happened)
-        room.told[:, 0], room.told[:, 1] = columns
-        if self.network.sees_action:
-            chosen = room.told[:, -self.spec.num_actions :]
-            chosen[...] = 0.0
-            chosen[room.rows, self._check_action(action, len(room))] = 1.0
+        chosen = self._check_action(action, len(room)) if self.network.sees_action else None
         idle = None if happened is None else ~np.asarray(happened, bool)
-        kept = None if idle is None else (room.memory[idle], room.cell[idle])
+        kept = None if idle is None else (room.memory[idle], room.cell[idle], room.ledger[idle])
+        room.told[:, 0], room.told[:, 1] = columns
+        self._see(room, images, observation, happened)
+        if self.network.sees_clock:
+            room.clock[...] = clock.features(room.ended, self.spec.episodes_per_lifetime, np.float32)
+        if chosen is not None:
+            one_hot = room.told[:, -self.spec.num_actions :]
+            one_hot[...] = 0.0
+            one_hot[room.rows, chosen] = 1.0
         outputs = self._remember(room) if self.network.history == "lstm" else self._reflect(room)
         head = self._params["head"]
         paid = np.arctan(outputs @ head["w"] + head["b"])[:, 0]
         if kept is not None:
-            room.memory[idle], room.cell[idle] = kept
+            room.memory[idle], room.cell[idle], room.ledger[idle] = kept
             paid[idle] = 0.0
+        room.ended += (columns[1] > 0.0) if idle is None else (columns[1] > 0.0) & ~idle
         return paid
 
     def _begun(self) -> "_Room":
@@ -127,10 +134,17 @@ class NumpyReward:
             assert plane is not None
             _refuse_not_finite("observation", before, happened)
             if egocentric.replaces_planes(self.spec, self.network):
-                self._activate(room, egocentric.features(before, next_observation, plane))
+                seen = egocentric.features(before, next_observation, plane)
+                self._activate(room, self._keep_ledger(room, seen) if self.network.keeps_ledger else seen)
                 return
             room.told[:, 2] = egocentric.stayed(before, next_observation, plane)
         self._activate(room, self._convolve(room, next_observation))
+
+    def _keep_ledger(self, room: "_Room", seen: np.ndarray) -> np.ndarray:
+        """Writes the step into the ledgers; returns what is seen, and beside it what they tell."""
+        standing_on = egocentric.standing_on(seen, self.spec.observation_shape)
+        room.ledger[...] = ledger.write(room.ledger, standing_on, room.told[:, 0], room.told[:, 1])
+        return np.concatenate([seen, ledger.read(room.ledger)], axis=1)
 
     def _convolve(self, room: "_Room", next_observation: np.ndarray) -> np.ndarray:
         """Returns relu of the convolution of the next observations, f32[E, H·W·filters]."""
@@ -191,6 +205,10 @@ class _Room:
             self.inputs, [network.num_hidden, network.num_hidden + num_told], axis=1
         )
         self.cell = np.zeros((num_envs, units), np.float32)
+        self.ended = np.zeros(num_envs, np.int32)  # episodes of each lifetime that have ended
+        self.ledger = np.zeros((num_envs, 2, ledger.num_entries(spec.observation_shape)), np.float32)
+        after = 3 if egocentric.joins_planes(spec, network) else 2  # reward, done, whether the agent moved
+        self.clock = self.told[:, after : after + clock.NUM_FEATURES]  # only where it is seen
 
     def __len__(self) -> int:
         return len(self.rows)

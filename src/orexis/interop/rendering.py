@@ -27,14 +27,17 @@ _SHARPNESS = 4  # tiles are drawn this much larger, then scaled down
 def sketch(task: Any, params: PyTree, state: PyTree, reveal: bool = True) -> np.ndarray:
     """Returns str[H, W], a sign for each cell: the task's own sketch, or one made of the observation's planes.
 
-    For a task without a sketch, a cell shows the number of its highest plane above one half, `@` for the first.
+    For a task without a sketch, a cell shows the number of its highest plane above one half. `@` is the spec's
+    agent_plane, above all others; where the spec names none it is the first plane, below them.
     """
     if hasattr(task, "sketch"):
         return task.sketch(params, state, reveal)
     planes = np.asarray(task.observe(params, state)) > 0.5
-    names = np.array([".", "@", *"123456789", *"abcdefghijklmnopqrstuvwxyz"])
+    agent = task.spec.agent_plane
+    names = np.array([".", *"0123456789", *"abcdefghijklmnopqrstuvwxyz"])
     highest = (planes * np.arange(1, planes.shape[-1] + 1)).max(axis=-1)
-    return names[np.minimum(highest, len(names) - 1)]
+    signs = names[np.minimum(highest, len(names) - 1)]
+    return np.where((signs == "0") if agent is None else planes[..., agent], "@", signs)
 
 
 def as_text(signs: np.ndarray) -> str:

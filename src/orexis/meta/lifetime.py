@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from orexis.meta.parts import Parts
+from orexis.networks.history import begin_at
 from orexis.tasks.base import begin_world
 from orexis.types import Lifetime, PyTree
 
@@ -44,8 +45,8 @@ def begin_lifetime(
         world=world,
         agent=agent_state,
         rollout=rollout,
-        reward_state=parts.reward.begin(eta, key_reward),
-        value_state=parts.value.begin(),
+        reward_state=begin_at(parts.reward.begin(eta, key_reward), episode),
+        value_state=begin_at(parts.value.begin(), episode),
         extrinsic=jnp.sum(rollout.reward),
         episodes=jnp.sum((1.0 - rollout.episode_goes_on) * rollout.in_lifetime).astype(jnp.int32),
     )

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.networks import egocentric, history
 from orexis.networks.egocentric import Lookup
-from orexis.networks.history import HistoryParams
-from orexis.networks.layers import LstmState, dense, dense_init
+from orexis.networks.history import HistoryParams, HistoryState
+from orexis.networks.layers import dense, dense_init
 from orexis.types import Alternatives, Rollout
 
 NUM_JUDGES = 32
@@ -45,17 +45,17 @@ class LifetimeValue:
             "head": dense_init(key_head, units + NUM_JUDGES, 1, self.config.head_gain),
         }
 
-    def begin(self) -> LstmState:
-        return history.begin(self.remembering)
+    def begin(self) -> HistoryState:
+        return history.begin(self.spec, self.remembering)
 
     def unroll(
         self,
         params: HistoryParams,
-        state: LstmState,
+        state: HistoryState,
         rollouts: Rollout,
         num_carried: int,
         facts: jax.Array | tuple[()] = (),
-    ) -> tuple[jax.Array, LstmState]:
+    ) -> tuple[jax.Array, HistoryState]:
         """Returns V before each of S consecutive steps and after the last, f32[S+1], and the state after
         `num_carried` of them.
 
@@ -78,7 +78,7 @@ class LifetimeValue:
     def foresee(
         self,
         params: HistoryParams,
-        state: LstmState,
+        state: HistoryState,
         rollouts: Rollout,
         alternatives: Alternatives,
         facts: jax.Array | tuple[()] = (),
@@ -90,7 +90,7 @@ class LifetimeValue:
         params, state = jax.lax.stop_gradient((params, state))
         num_actions = alternatives.reward.shape[1]
 
-        def try_all(state: LstmState, row: tuple[Rollout, Alternatives]) -> tuple[LstmState, jax.Array]:
+        def try_all(state: HistoryState, row: tuple[Rollout, Alternatives]) -> tuple[HistoryState, jax.Array]:
             step, others = row
 
             def try_one(action: jax.Array, other: Alternatives) -> jax.Array:
@@ -110,7 +110,7 @@ class LifetimeValue:
         _, outputs = jax.lax.scan(try_all, state, rows)  # f32[S, A, U]
         return jax.lax.stop_gradient(self.judge(params, outputs, facts))
 
-    def remember(self, params: HistoryParams, state: LstmState, rollout: Rollout) -> tuple[jax.Array, LstmState]:
+    def remember(self, params: HistoryParams, state: HistoryState, rollout: Rollout) -> tuple[jax.Array, HistoryState]:
         """Returns the LSTM's outputs after each step, f32[T, U], and the state after the last; T may be 0."""
         if not rollout.action.shape[0]:
             return state.hidden[None][:0], state

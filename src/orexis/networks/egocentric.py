@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from orexis.config import HistoryNetConfig, TaskSpec
+from orexis.networks import clock, ledger
 
 Array: TypeAlias = Any
 """An array of JAX or of NumPy."""
@@ -40,6 +41,11 @@ def check_view(spec: TaskSpec, config: HistoryNetConfig) -> None:
         raise ValueError(
             "the egocentric view needs to know where the agent is, and this task's spec has no agent_plane; "
             "use the view planes, or set TaskSpec.agent_plane to the plane that shows the agent"
+        )
+    if config.keeps_ledger and not replaces_planes(spec, config):
+        raise ValueError(
+            "a ledger is of the things that are seen from the agent: it needs the view egocentric, and a task with a "
+            "plane beside the agent's"
         )
 
 
@@ -61,9 +67,23 @@ def num_features(shape: tuple[int, int, int]) -> int:
     return 3 * max(shape[:2]) * (shape[2] - 1) + 1
 
 
+def num_seen(spec: TaskSpec, config: HistoryNetConfig) -> int:
+    """Returns how many inputs the first layer has where `features` replace planes: F, and what a ledger tells."""
+    shape = spec.observation_shape
+    return num_features(shape) + (ledger.num_told(shape) if config.keeps_ledger else 0)
+
+
 def num_told(spec: TaskSpec, config: HistoryNetConfig) -> int:
-    """Returns how much a step tells the network beside what it sees: reward, done, (stayed,) (the action one-hot)."""
-    return 2 + int(joins_planes(spec, config)) + (spec.num_actions if config.sees_action else 0)
+    """Returns how much a step tells the network beside what it sees: reward, done, (stayed,) (the clock,) (the action
+    one-hot)."""
+    num_clock = clock.NUM_FEATURES if config.sees_clock else 0
+    return 2 + int(joins_planes(spec, config)) + num_clock + (spec.num_actions if config.sees_action else 0)
+
+
+def standing_on(seen: Array, shape: tuple[int, int, int]) -> Array:
+    """Returns f32[..., C − 1], what is in the agent's cell, out of `features` f32[..., F] of planes of this shape."""
+    reach = max(shape[:2])
+    return seen[..., 3 * reach - 1 :: 3 * reach][..., : shape[2] - 1]
 
 
 def num_excited(shape: tuple[int, int, int]) -> int:

@@ -4,13 +4,18 @@ A step's input is what arriving told: the observation arrived in (through the to
 action that led there, the extrinsic reward and whether an episode ended. The recurrent state
 runs over the whole lifetime and is never reset at an episode's end. With the egocentric view the torso is
 FC(64) on what the step looked like from the agent, see `networks.egocentric`, and there is no convolution.
+A network that sees a clock, `networks.clock`, counts the episodes that end and carries their number too; one that keeps
+a ledger, `networks.ledger`, carries it.
 """
+
+import dataclasses
+from typing import TypeAlias, TypeGuard, cast
 
 import jax
 import jax.numpy as jnp
 
 from orexis.config import HistoryNetConfig, TaskSpec
-from orexis.networks import egocentric
+from orexis.networks import clock, egocentric, ledger
 from orexis.networks.egocentric import Lookup
 from orexis.networks.layers import (
     LstmState,
@@ -25,9 +30,25 @@ from orexis.networks.layers import (
     lstm_unroll,
     times,
 )
-from orexis.types import Rollout
+from orexis.types import PyTree, Rollout, record
 
 HistoryParams = dict[str, Params]
+
+
+@record
+class NotedState:
+    """What a network that sees a clock or keeps a ledger carries over a lifetime; () for the one that it has not."""
+
+    memory: LstmState
+    ended: PyTree  # i32[]  episodes of the lifetime that have ended
+    ledger: PyTree = ()  # f32[2, J]  see `networks.ledger`
+
+    @property
+    def hidden(self) -> jax.Array:
+        return self.memory.hidden
+
+
+HistoryState: TypeAlias = LstmState | NotedState
 
 
 def init(key: jax.Array, spec: TaskSpec, config: HistoryNetConfig) -> HistoryParams:
@@ -50,7 +71,7 @@ def _torso_init(key_conv: jax.Array, key_hidden: jax.Array, spec: TaskSpec, conf
     """
     shape = spec.observation_shape
     if egocentric.replaces_planes(spec, config):
-        num_features = egocentric.num_features(shape)
+        num_features = egocentric.num_seen(spec, config)
         gain = config.hidden_gain / 2 * (num_features / egocentric.num_excited(shape)) ** 0.5
         return {"hidden": dense_init(key_hidden, num_features, config.num_hidden, gain)}
     num_flat = shape[0] * shape[1] * config.num_filters
@@ -60,40 +81,71 @@ def _torso_init(key_conv: jax.Array, key_hidden: jax.Array, spec: TaskSpec, conf
     }
 
 
-def begin(config: HistoryNetConfig) -> LstmState:
+def begin(spec: TaskSpec, config: HistoryNetConfig) -> HistoryState:
     """Returns the state at a lifetime's start: zero."""
-    return lstm_begin(config.num_units)
+    memory = lstm_begin(config.num_units)
+    if not (config.sees_clock or config.keeps_ledger):
+        return memory
+    return NotedState(
+        memory,
+        ended=jnp.zeros((), jnp.int32) if config.sees_clock else (),
+        ledger=jnp.zeros((2, ledger.num_entries(spec.observation_shape))) if config.keeps_ledger else (),
+    )
+
+
+def begin_at(state: PyTree, episode: jax.Array) -> PyTree:
+    """Returns the `state` of a newborn lifetime whose first episode is number `episode`, i32[]: its clock says so.
+
+    The state of anything that has no clock, of whatever kind, as it is.
+    """
+    if not _has_clock(state):
+        return state
+    return dataclasses.replace(state, ended=jnp.asarray(episode, jnp.int32))
 
 
 def embed(
-    params: HistoryParams, rollout: Rollout, spec: TaskSpec, config: HistoryNetConfig, lookup: Lookup | None = None
-) -> jax.Array:
-    """Returns the core's inputs, f32[T, F], one for each arrival: torso features, reward, done, action."""
-    if egocentric.replaces_planes(spec, config):
-        features = jax.nn.relu(dense(params["hidden"], _seen_from_agent(rollout, spec, lookup)))
-    else:
-        features = _torso(params, rollout.next_observation)
-    return jnp.concatenate([features, _told(rollout, spec, config, lookup, features.dtype)], axis=-1)
-
-
-def unroll(
     params: HistoryParams,
-    state: LstmState,
+    state: HistoryState,
     rollout: Rollout,
     spec: TaskSpec,
     config: HistoryNetConfig,
     lookup: Lookup | None = None,
-) -> tuple[jax.Array, LstmState]:
+) -> tuple[jax.Array, HistoryState]:
+    """Returns the core's inputs, f32[T, F], one for each arrival: torso features, reward, done, clock, action; and the
+    state whose notes are those after the rollout, its memory still that of before.
+    """
+    noted = _note(state, rollout)
+    if egocentric.replaces_planes(spec, config):
+        seen = _seen_from_agent(rollout, spec, lookup)
+        if config.keeps_ledger:
+            ledgers = _keep_ledger(state, seen, rollout, spec)
+            noted = dataclasses.replace(cast(NotedState, noted), ledger=ledgers[-1])
+            seen = jnp.concatenate([seen, ledger.read(ledgers)], axis=-1)
+        features = jax.nn.relu(dense(params["hidden"], seen))
+    else:
+        features = _torso(params, rollout.next_observation)
+    return jnp.concatenate([features, _told(state, rollout, spec, config, lookup, features.dtype)], axis=-1), noted
+
+
+def unroll(
+    params: HistoryParams,
+    state: HistoryState,
+    rollout: Rollout,
+    spec: TaskSpec,
+    config: HistoryNetConfig,
+    lookup: Lookup | None = None,
+) -> tuple[jax.Array, HistoryState]:
     """Returns the core's outputs after each arrival, f32[T, U], and the state after the last.
 
     With `history="none"` the core is a dense layer that sees the current step only; the
-    state is handed through untouched. With `lookup` the rollout's observations are row numbers of a table: only where
+    memory is handed through untouched. With `lookup` the rollout's observations are row numbers of a table: only where
     the torso sees from the agent, else see `unroll_tabulated`.
     """
-    inputs = embed(params, rollout, spec, config, lookup)
+    inputs, noted = embed(params, state, rollout, spec, config, lookup)
     if config.history == "none":
-        return jax.nn.relu(dense(params["core"], inputs)), state
-    return lstm_unroll(params["core"], state, inputs)
+        return jax.nn.relu(dense(params["core"], inputs)), noted
+    hidden, memory = lstm_unroll(params["core"], _memory(state), inputs)
+    return hidden, _with_memory(noted, memory)
 
 
 def head(params: HistoryParams, hidden: jax.Array) -> jax.Array:
@@ -125,23 +177,60 @@ def tabulate(params: HistoryParams, observations: jax.Array, config: HistoryNetC
 
 def unroll_tabulated(
     params: HistoryParams,
-    state: LstmState,
+    state: HistoryState,
     rollout: Rollout,
     spec: TaskSpec,
     config: HistoryNetConfig,
     lookup: Lookup | None = None,
-) -> tuple[jax.Array, LstmState]:
+) -> tuple[jax.Array, HistoryState]:
     """Returns what `unroll` does, from `tabulate`d parameters and a rollout whose arrivals are row numbers i32[T].
 
     lookup: of the same table, needed where it is told whether the agent moved.
     """
     core = params["core"]
     row = jax.nn.one_hot(rollout.next_observation, core["inputs"].shape[0] - egocentric.num_told(spec, config))
-    features = jnp.concatenate([row, _told(rollout, spec, config, lookup, row.dtype)], axis=-1)
+    features = jnp.concatenate([row, _told(state, rollout, spec, config, lookup, row.dtype)], axis=-1)
     projected = features @ core["inputs"]
     if config.history == "none":
-        return jax.nn.relu(projected), state
-    return lstm_run(core["wh"], state, projected)
+        return jax.nn.relu(projected), _note(state, rollout)
+    hidden, memory = lstm_run(core["wh"], _memory(state), projected)
+    return hidden, _with_memory(_note(state, rollout), memory)
+
+
+def _memory(state: HistoryState) -> LstmState:
+    return state.memory if isinstance(state, NotedState) else state
+
+
+def _with_memory(state: HistoryState, memory: LstmState) -> HistoryState:
+    return dataclasses.replace(state, memory=memory) if isinstance(state, NotedState) else memory
+
+
+def _note(state: HistoryState, rollout: Rollout) -> HistoryState:
+    """Returns the state with its clock, if it has one, moved on by the episodes that ended in `rollout`."""
+    if not _has_clock(state):
+        return state
+    return dataclasses.replace(state, ended=state.ended + jnp.sum(_ends(rollout), dtype=jnp.int32))
+
+
+def _has_clock(state: PyTree) -> TypeGuard[NotedState]:
+    return isinstance(state, NotedState) and not isinstance(state.ended, tuple)
+
+
+def _keep_ledger(state: PyTree, seen: jax.Array, rollout: Rollout, spec: TaskSpec) -> jax.Array:
+    """Returns the ledger after each step, f32[T, 2, J], from what the steps looked like, f32[T, F]."""
+    ended = 1.0 - rollout.episode_goes_on
+    rows = (egocentric.standing_on(seen, spec.observation_shape), rollout.reward, ended)
+
+    def keep(kept: jax.Array, row: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        following = ledger.write(kept, *row)
+        return following, following
+
+    return jax.lax.stop_gradient(jax.lax.scan(keep, state.ledger, rows)[1])
+
+
+def _ends(rollout: Rollout) -> jax.Array:
+    """Returns i32[T], 1 where the arrival ended an episode."""
+    return (1.0 - rollout.episode_goes_on).astype(jnp.int32)
 
 
 def _torso(params: HistoryParams, observations: jax.Array) -> jax.Array:
@@ -167,14 +256,23 @@ def _stayed(rollout: Rollout, spec: TaskSpec, lookup: Lookup | None) -> jax.Arra
 
 
 def _told(
-    rollout: Rollout, spec: TaskSpec, config: HistoryNetConfig, lookup: Lookup | None, dtype: jnp.dtype
+    state: HistoryState,
+    rollout: Rollout,
+    spec: TaskSpec,
+    config: HistoryNetConfig,
+    lookup: Lookup | None,
+    dtype: jnp.dtype,
 ) -> jax.Array:
-    """Returns what a step told beside the observation, f32[T, 2 (+ 1) (+ A)]: reward, done, whether the agent did not
-    move if the egocentric view joins the planes, and the action if it is seen."""
+    """Returns what a step told beside the observation, f32[T, 2 (+ 1) (+ 9) (+ A)]: reward, done, whether the agent did
+    not move if the egocentric view joins the planes, the clock and the action if they are seen."""
     scalars = [rollout.reward, 1.0 - rollout.episode_goes_on]
     if egocentric.joins_planes(spec, config):
         scalars.append(_stayed(rollout, spec, lookup))
-    told = jnp.stack(scalars, axis=-1).astype(dtype)
-    if not config.sees_action:
-        return told
-    return jnp.concatenate([told, jax.nn.one_hot(rollout.action, spec.num_actions, dtype=dtype)], axis=-1)
+    told = [jnp.stack(scalars, axis=-1).astype(dtype)]
+    if _has_clock(state):
+        ends = _ends(rollout)
+        before = state.ended + jnp.cumsum(ends, dtype=jnp.int32) - ends
+        told.append(clock.features(before, spec.episodes_per_lifetime, dtype))
+    if config.sees_action:
+        told.append(jax.nn.one_hot(rollout.action, spec.num_actions, dtype=dtype))
+    return jnp.concatenate(told, axis=-1)

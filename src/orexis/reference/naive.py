@@ -106,6 +106,8 @@ class Naive:
         ours = ("privileged_value", "reward_cost", "entropy_level", "normalize", "all_actions")
         extra = [field for field in ours if getattr(outer, field) != getattr(plain, field)]
         extra += ["view"] if self.config.reward.view != "planes" else []
+        extra += ["a ledger"] if self.config.reward.keeps_ledger else []
+        extra += ["a clock"] if self.config.reward.sees_clock else []
         extra += ["the inner clip"] if self.config.agent.gradient_clip is not None else []
         if extra:
             raise ValueError(f"the reference is of the paper's main algorithm: it does not know {', '.join(extra)}")

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from orexis.config import HistoryNetConfig, TaskSpec
 from orexis.networks import egocentric, history
 from orexis.networks.egocentric import Lookup
-from orexis.networks.history import HistoryParams
-from orexis.networks.layers import LstmState
+from orexis.networks.history import HistoryParams, HistoryState
 from orexis.rewards.base import Returns
 from orexis.types import Rollout
 
@@ -30,11 +29,11 @@ class LearnedReward:
     def init(self, key: jax.Array) -> HistoryParams:
         return history.init(key, self.spec, self.config)
 
-    def begin(self, params: HistoryParams, key: jax.Array) -> LstmState:
+    def begin(self, params: HistoryParams, key: jax.Array) -> HistoryState:
         del params, key
-        return history.begin(self.config)
+        return history.begin(self.spec, self.config)
 
-    def unroll(self, params: HistoryParams, state: LstmState, rollout: Rollout) -> tuple[jax.Array, LstmState]:
+    def unroll(self, params: HistoryParams, state: HistoryState, rollout: Rollout) -> tuple[jax.Array, HistoryState]:
         unroll = history.unroll_tabulated if self.tabulated else history.unroll
         hidden, state = unroll(params, state, rollout, self.spec, self.config, self.lookup)
         return jnp.arctan(history.head(params, hidden)), state

@@ -20,7 +20,7 @@ import numpy as np
 
 from orexis.config import HistoryNetConfig, Learn, PolicyNetConfig, TaskSpec
 from orexis.config_json import from_json, to_json
-from orexis.networks import egocentric
+from orexis.networks import clock, egocentric
 from orexis.storage.card import write_card
 from orexis.storage.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.storage.reading import DamagedError, check_seal, identity, read_bounded, read_json, seal, unpack_arrays
@@ -101,6 +101,8 @@ def _read(folder: Path) -> Artefact:
         network = from_json(NETWORKS[learn], record.get("network"), "network")
         if isinstance(network, HistoryNetConfig):
             egocentric.check_view(spec, network)
+            if kind == "policy":
+                clock.check_policy(network)
         task = record.get("task")
         if not isinstance(task, str):
             raise ValueError(f"its task must be a name, not {task!r}")
@@ -192,8 +194,7 @@ def expected_shapes(spec: TaskSpec, network: Network, learn: Learn = "reward") -
 def _torso_shapes(spec: TaskSpec, network: HistoryNetConfig) -> Shapes:
     if not egocentric.replaces_planes(spec, network):
         return _planes_shapes(spec, network)
-    num_features = egocentric.num_features(spec.observation_shape)
-    return {"hidden": {"w": (num_features, network.num_hidden), "b": (network.num_hidden,)}}
+    return {"hidden": {"w": (egocentric.num_seen(spec, network), network.num_hidden), "b": (network.num_hidden,)}}
 
 
 def _planes_shapes(spec: TaskSpec, network: Network) -> Shapes:

@@ -113,7 +113,18 @@ def _senses(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("memory", network["history"]),
         ("sees the action", "yes" if network["sees_action"] else "no"),
         ("view", VIEWS[_view(record)]),
+        *(
+            [("keeps a ledger", "yes, of what episodes paid that ended on each thing")]
+            if network.get("keeps_ledger")
+            else []
+        ),
+        *([("sees a clock", _clock(record))] if network.get("sees_clock") else []),
     ]
+
+
+def _clock(record: dict[str, Any]) -> str:
+    """Returns what lifetimes the reward's clock is made for."""
+    return f"yes, of lifetimes of {record['spec']['episodes_per_lifetime']} episodes; after them it stands still"
 
 
 def _view(record: dict[str, Any]) -> str:
@@ -127,7 +138,8 @@ def _evaluation(evaluation: dict[str, Any]) -> str:
     for name, numbers in evaluation["sources"].items():
         low, high = numbers["ci95"]
         lines.append(f"| {name} | {numbers['mean']:.3f} | {low:.3f} to {high:.3f} | {numbers['last_ten']:.3f} |")
-    return "\n".join([*lines, "", f"{evaluation['lifetimes']} lifetimes, seed {evaluation['seed']}."])
+    episodes = f" of {evaluation['episodes']} episodes" if "episodes" in evaluation else ""  # older records: not told
+    return "\n".join([*lines, "", f"{evaluation['lifetimes']} lifetimes{episodes}, seed {evaluation['seed']}."])
 
 
 def _leaves(tree: dict[str, Any], where: str = "") -> list[str]:

@@ -37,7 +37,7 @@ def print_shipped() -> None:
             *(_mean(sources.get(source)) for source in ("learned", "extrinsic-ep")),
             record["sha256"][:8],
         )
-    Console(width=100).print(shown)
+    Console(width=200).print(shown)  # as long as it must be; nothing is cut
 
 
 def print_card(name: str) -> None:
@@ -101,7 +101,11 @@ def _read_evaluation(path: Path, digest: str) -> dict[str, Any]:
             }
             for name, numbers in data["sources"].items()
         }
-        found = {"lifetimes": max(numbers["n"] for numbers in data["sources"].values()), "seed": data["seed"]}
+        found = {
+            "lifetimes": max(numbers["n"] for numbers in data["sources"].values()),
+            "episodes": max(len(numbers["episode_return"]) for numbers in data["sources"].values()),
+            "seed": data["seed"],
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadDataError(f"{path} is no evaluation: {error}; write one with orexis evaluate --json") from error
     if "learned" not in sources:

@@ -105,7 +105,7 @@ class Run:
             kept = f"the checkpoint of update {left[-1]} is untouched" if left else "no checkpoint was written yet"
             raise MachineError(
                 f"cannot write to {self.run_dir}: {error.strerror or error}; {kept}: "
-                f"make room, then go on with --resume --run-dir {self.run_dir}"
+                f"make room, then go on with --resume and the same options, in {self.run_dir}"
             ) from error
 
     def _load(self, warn: Callable[[str], None]) -> TrainState | None:

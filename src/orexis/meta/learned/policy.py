@@ -18,7 +18,7 @@ from orexis.meta.learned.base import raise_head
 from orexis.meta.learned.window import Window
 from orexis.meta.rollout import play, presample_noise, split_keys
 from orexis.networks import history
-from orexis.networks.layers import LstmState
+from orexis.networks.history import HistoryState
 from orexis.optimizers import squared_norm
 from orexis.types import Alternatives, Last, Lifetime, PyTree, Rollout, World
 
@@ -34,8 +34,8 @@ class _Actor:
     params: PyTree
 
     def act(
-        self, memory: LstmState, observation: jax.Array, last: Last, chance: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array, LstmState]:
+        self, memory: HistoryState, observation: jax.Array, last: Last, chance: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array, HistoryState]:
         action, value, logits, state = self.agent.act(Rl2State(self.params, memory), observation, last, chance)
         return action, value, logits, state.memory
 
@@ -56,7 +56,7 @@ class PolicyLearning:
         del eta, key
         nobody = RandomAgent(parts.task.spec, rollout_length=0)
         _, world, rollout, _ = play(parts.task, nobody, (), world, split_keys(key_first, 0), parts.privilege)
-        return history.begin(parts.network), world, rollout
+        return history.begin(parts.task.spec, parts.network), world, rollout
 
     def enter(self, parts: "Parts", eta: PyTree, lifetime: Lifetime) -> PyTree:
         del parts, eta

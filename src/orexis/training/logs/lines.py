@@ -71,19 +71,18 @@ def closing(config: RunConfig, progress: Progress, run_dir: Path) -> list[str]:
     judged = best.score is not None and every is not None and progress.step % every == 0  # the last one too
     source = run_dir / (BEST if judged else kind)
     task = ("--task", config.task) if ":" in config.task else ()
-    more = ("--updates", str(2 * config.updates), "--resume", "--run-dir", str(run_dir))
     compare = _command("evaluate", source, "extrinsic-ep", *task)
     return [
         *lines,
         f"next: `{compare}` compares it, on fresh agents, with learning from the task's reward alone",
         f"`{_command('plot', run_dir)}` draws the curves",
-        f"the same command with `{shlex.join(more)}` goes on",
+        f"the same command with `--updates {2 * config.updates} --resume` goes on",
     ]
 
 
 def stopped(progress: Progress, run_dir: Path) -> str:
     """Returns what is said when a run was stopped on its way."""
-    return f"stopped at update {progress.step} and saved; go on with --resume --run-dir {run_dir} and the same options"
+    return f"stopped at update {progress.step} and saved; go on with --resume and the same options, in {run_dir}"
 
 
 def _first_and_last_returns(run_dir: Path) -> tuple[float, float] | None:
