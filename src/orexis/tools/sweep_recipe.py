@@ -48,9 +48,10 @@ def list_variants(task: str) -> list[Variant]:
 
 def list_views(task: str) -> list[Variant]:
     """Returns the recipe of `task` with each view of its reward, its own first."""
-    own = preset(task).reward.view
+    meta = preset(task)
+    own = meta.reward.view
     others = [view for view in get_args(get_type_hints(HistoryNetConfig)["view"]) if view != own]
-    return [Variant(f"{own} (the recipe's)", ()), *(Variant(view, ("--reward.view", view)) for view in others)]
+    return [Variant(f"{own} (the recipe's)", ()), *(Variant(view, _view_options(meta, view)) for view in others)]
 
 
 def list_rl2(task: str) -> list[Variant]:
@@ -130,8 +131,14 @@ def _ingredients(meta: MetaConfig) -> list[tuple[str, bool, tuple[str, ...]]]:
         ("holding the entropy", outer.entropy_level.share is not None, ("--outer.entropy-level.share", "None")),
         ("running scales", outer.normalize, ("--outer.no-normalize",)),
         ("all actions", outer.all_actions, ("--outer.no-all-actions",)),
-        ("the egocentric view", meta.reward.view == "egocentric", ("--reward.view", "planes")),
+        ("the ledger", meta.reward.keeps_ledger, ("--reward.no-keeps-ledger",)),
+        ("the egocentric view", meta.reward.view == "egocentric", _view_options(meta, "planes")),
     ]
+
+
+def _view_options(meta: MetaConfig, view: str) -> tuple[str, ...]:
+    """Returns the options that give a recipe another view; a ledger goes with the egocentric one."""
+    return ("--reward.view", view, *(("--reward.no-keeps-ledger",) if meta.reward.keeps_ledger else ()))
 
 
 def _agent_options(paper: MetaConfig) -> tuple[str, ...]:
