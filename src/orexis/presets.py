@@ -217,9 +217,10 @@ PAPER_TASKS = tuple(PAPER)
 """The paper's four domains, in its order."""
 
 BONUSES: dict[str, BonusConfig] = {
-    "empty-rooms": BonusConfig({"count": 0.1, "icm": 0.003}),
+    "empty-rooms": BonusConfig({"count": 0.3, "icm": 0.003}),
     "random-abc": BonusConfig({"count": 0.001, "icm": 0.001}),
     "nonstationary-abc": BonusConfig({"count": 0.1, "icm": 0.03}),
+    "key-box": BonusConfig({"count": 0.001, "icm": 0.001}),
 }
 """The scales of the hand-made bonuses, chosen for each task by the sweeps in results/sweeps."""
 
