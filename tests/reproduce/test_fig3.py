@@ -42,7 +42,7 @@ def test_a_named_reward_comes_before_a_shipped_one_and_none_is_trained_unasked(t
     assert find_reward(request(tmp_path), "random-abc", tmp_path) == "random-abc"
     named = request(tmp_path, rewards={"random-abc": "random-abc"}, budget="paper")
     assert find_reward(named, "random-abc", tmp_path) == "random-abc"
-    assert find_reward(request(tmp_path), "key-box", tmp_path) is None
+    assert find_reward(request(tmp_path), "empty-rooms", tmp_path) is None
 
 
 def test_a_reward_of_another_task_is_refused(tmp_path):
