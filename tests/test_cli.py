@@ -64,6 +64,8 @@ USAGE_ROWS: list[tuple[str, str]] = [
     ("train bandit --episodes 0", "episodes must be positive, not 0"),
     ("train bandit --learn rl2 --maml.first-order", "--maml.* are options of --learn maml; leave them out with"),
     ("sweep count --task bandit --begin-with used", "--begin-with belongs to a sweep that trains"),
+    ("sweep agent --task empty-rooms --recipe paper", "--recipe belongs to the sweep of a source"),
+    ("sweep count --task bandit --recipe paper", "--recipe paper: the paper has no settings for bandit"),
     ("sweep rl2 --task bandit --begin-with nowhere", "--begin-with nowhere is neither the folder of a run"),
     ("train bandit --validate-every -5", "validate_every must be positive, not -5"),
     ("train bandit --validation-lifetimes 0", "validation_lifetimes must be positive, not 0"),

@@ -224,10 +224,17 @@ BONUSES: dict[str, BonusConfig] = {
 }
 """The scales of the hand-made bonuses, chosen for each task by the sweeps in results/sweeps."""
 
+PAPER_BONUSES: dict[str, BonusConfig] = {
+    **BONUSES,
+    "empty-rooms": BonusConfig({"count": 0.3, "icm": 0.003}),
+    "key-box": BonusConfig({"count": 0.001, "icm": 0.001}),
+}
+"""The same for the agents of the paper's recipe, where figure 3 shows them."""
 
-def bonus(task: str) -> BonusConfig:
-    """Returns what the bonuses of `count` and `icm` weigh on the task called `task`."""
-    return BONUSES.get(task, BonusConfig())
+
+def bonus(task: str, recipe: str = "tuned") -> BonusConfig:
+    """Returns what the bonuses of `count` and `icm` weigh on the task called `task`, for the agents of `recipe`."""
+    return (PAPER_BONUSES if recipe == "paper" else BONUSES).get(task, BonusConfig())
 
 
 _USER_TASK = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

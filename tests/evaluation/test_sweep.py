@@ -7,10 +7,10 @@ import pytest
 
 from orexis.config import BonusConfig
 from orexis.errors import UsageError
-from orexis.evaluation.evaluate import Plan, evaluate_source
+from orexis.evaluation.evaluate import Plan, evaluate_source, settle
 from orexis.evaluation.sources import Setting
 from orexis.evaluation.sweep import GRIDS, grid_of, sweep, with_coefficients, write_sweep
-from orexis.presets import preset
+from orexis.presets import BONUSES, PAPER_BONUSES, preset
 from orexis.tasks.probes import Bandit
 
 SETTING = Setting("bandit", Bandit(episodes=4), preset("bandit").agent)
@@ -57,3 +57,18 @@ def test_the_tables_say_the_same_and_the_command(rows, tmp_path):
         read = list(csv.reader(file))
     assert read[1:] == [row.cells() for row in rows]
     assert all(f"| {' | '.join(cells)} |" in text for cells in read)
+
+
+def test_a_page_of_the_papers_agent_is_one_of_its_own_and_says_whose(rows, tmp_path):
+    ours = write_sweep(tmp_path, "count", "key-box", rows, ["orexis"])
+    theirs = write_sweep(tmp_path, "count", "key-box", rows, ["orexis"], "paper")
+    assert [page.name for page in (ours, theirs)] == ["key-box-count.md", "key-box-count-paper.md"]
+    assert theirs.read_text().startswith("# Sweep of `count` on key-box, the paper's agent\n")
+
+
+def test_the_papers_agents_have_scales_of_their_own():
+    for recipe, bonuses in (("tuned", BONUSES), ("paper", PAPER_BONUSES)):
+        setting = settle(["count"], "key-box", recipe=recipe)
+        assert setting.bonus == bonuses["key-box"]
+        assert setting.config == preset("key-box", recipe).agent
+    assert PAPER_BONUSES.keys() == BONUSES.keys()

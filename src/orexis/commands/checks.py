@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orexis.errors import MachineError, UsageError
-from orexis.presets import check_task_name
+from orexis.presets import check_task_name, preset
 
 
 def require_task(name: str) -> None:
@@ -24,6 +24,13 @@ def require_task(name: str) -> None:
 def require_episodes(episodes: int | None) -> None:
     if episodes is not None and episodes < 1:
         raise UsageError(f"--episodes must be at least 1, not {episodes}")
+
+
+def require_recipe(task: str, recipe: str) -> None:
+    try:
+        preset(task, recipe)
+    except ValueError as error:
+        raise UsageError(f"--recipe {recipe}: {error}") from error
 
 
 def require_file_places(*paths: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -11,6 +11,7 @@ from orexis.api import file_name
 from orexis.commands.checks import (
     require_episodes,
     require_folder_place,
+    require_recipe,
     require_task,
 )
 from orexis.errors import OK, UsageError, check_numbers
@@ -41,6 +42,8 @@ class Sweep:
     """Of a lifetime; default the task's own."""
     seed: int = 9000
     """Reports use 0: keep away from it."""
+    recipe: Literal["tuned", "paper"] = "tuned"
+    """Of a source: whose agents live."""
     out: Path = Path("results/sweeps")
     """Folder for the table, as CSV and as Markdown."""
     cache: Path | None = None
@@ -64,11 +67,14 @@ class Sweep:
 
     def run(self) -> int:
         require_task(self.task)
+        require_recipe(self.task, self.recipe)
         check_numbers(self.lifetimes, self.seed)
         require_folder_place(self.out, "--out")
         if self.source != "agent" and (self.base or self.vary or self.teacher_scale is not None):
             raise UsageError("--base, --vary and --teacher-scale belong to orexis sweep agent")
         trains = self.source in ("recipe", "view", *POLICIES)
+        if self.recipe != "tuned" and (trains or self.source == "agent"):
+            raise UsageError("--recipe belongs to the sweep of a source, such as count")
         if self.begin_with is not None:
             if not trains:
                 raise UsageError("--begin-with belongs to a sweep that trains: recipe, view, rl2 or maml")
@@ -94,8 +100,10 @@ class Sweep:
                 page = self._sweep_recipe(plan, line)
             else:
                 grid_of(self.source)
-                setting = settle([self.source], self.task, episodes=self.episodes)
-                page = write_sweep(self.out, self.source, self.task, sweep(self.source, setting, plan), line)
+                setting = settle([self.source], self.task, episodes=self.episodes, recipe=self.recipe)
+                line += ["--recipe", self.recipe] if self.recipe != "tuned" else []
+                rows = sweep(self.source, setting, plan)
+                page = write_sweep(self.out, self.source, self.task, rows, line, self.recipe)
         print(page.read_text(encoding="utf-8"))
         return OK
 

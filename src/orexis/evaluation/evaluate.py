@@ -138,8 +138,9 @@ def settle(
         task = with_actions(make_task(task_name, **lengths, **options), actions)
     except (ValueError, TypeError) as error:
         raise UsageError(f"task {task_name} cannot be used with {actions} actions: {error}") from error
-    discount = preset(task_name, recipe or "tuned").outer.discount
-    return Setting(task_name, task, agent_config, bonus(task_name), agent, actions, discount, artefacts)
+    recipe = recipe or "tuned"
+    discount = preset(task_name, recipe).outer.discount
+    return Setting(task_name, task, agent_config, bonus(task_name, recipe), agent, actions, discount, artefacts)
 
 
 def evaluate_all(names: list[str], setting: Setting, plan: Plan) -> tuple[list[SourceTable], dict[str, Trace]]:

@@ -21,7 +21,7 @@ from orexis.tasks.tabled import find_rows, has_table, table_of
 from orexis.types import PyTree, Rollout, Steps, World, record
 
 FIRST_ROUND = 4  # a lifetime's keys before it are spent on its birth
-CHUNK = 16  # lifetimes that a device lives at once
+CHUNK = 4  # lifetimes that a device lives at once: thetas of 4 stay in a cache, those of 16 do not
 EVALUATION_STREAM = 0x0E7A1  # apart from the slots of training, which count from zero
 WORLD, AGENT, REWARD, FIRST_ROLLOUT = range(FIRST_ROUND)
 """Which of a lifetime's keys its task, its agent, its reward source and its first rollout are born with."""

@@ -77,18 +77,23 @@ def _labelled(plan: Plan, coefficients: dict[str, float]) -> Plan:
     return dataclasses.replace(plan, on_progress=on_progress)
 
 
-def write_sweep(out: Path, source: str, task_name: str, rows: list[SweepRow], command: list[str]) -> Path:
-    """Writes `TASK-SOURCE.csv` and the same as Markdown, with the command, into `out`; returns the latter's path."""
+def write_sweep(
+    out: Path, source: str, task_name: str, rows: list[SweepRow], command: list[str], recipe: str = "tuned"
+) -> Path:
+    """Writes `TASK-SOURCE.csv` and the same as Markdown, with the command, into `out`; returns the latter's path.
+
+    recipe: whose agents lived; that of another than ours is told in the names.
+    """
     out.mkdir(parents=True, exist_ok=True)
     headings = [*rows[0].coefficients, *HEADINGS]
-    table = out / f"{task_name}-{source}.csv"
+    table = out / f"{task_name}-{source}{'' if recipe == 'tuned' else f'-{recipe}'}.csv"
     with table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(headings)
         writer.writerows(row.cells() for row in rows)
     return write_page(
         table.with_suffix(".md"),
-        f"Sweep of `{source}` on {task_name}",
+        f"Sweep of `{source}` on {task_name}" + ("" if recipe == "tuned" else f", the {recipe}'s agent"),
         command,
         ["Extrinsic return of an episode: mean over whole lifetimes, its 95 % interval, mean of the last ten."],
         markdown_table(headings, [row.cells() for row in rows]),
