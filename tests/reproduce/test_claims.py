@@ -13,6 +13,8 @@ from orexis.reproduce.fig3 import judge
 from orexis.reproduce.fig3_claims import (
     CLAIMS,
     better_at_the_end,
+    better_in_key_box,
+    better_in_key_box_at_the_end,
     more_efficient,
     near_optimal,
     near_optimal_at_the_end,
@@ -121,6 +123,16 @@ def test_the_last_tenth_is_judged_beside_the_lifetime():
     assert more_efficient(tables, 0.4).verdict == near_optimal(tables, 0.4).verdict == "does not"
 
 
+def test_in_key_box_the_reward_is_held_against_every_baseline_too():
+    tables = tables_of(learned=0.1, icm=0.2)
+    assert better_in_key_box(tables, 0.4).verdict == better_in_key_box_at_the_end(tables, 0.4).verdict == "does not"
+    tables[LEARNED].extrinsic[:, 900:] = 0.3
+    assert better_in_key_box(tables, 0.4).verdict == "does not"
+    assert better_in_key_box_at_the_end(tables, 0.4).verdict == "holds"
+    assert better_in_key_box(tables_of(learned=0.3, icm=0.2), 0.4).verdict == "holds"
+    assert len(better_in_key_box(tables, 0.4).comparisons) == 4
+
+
 @pytest.mark.parametrize(("opened", "verdict"), [(0.0, "holds"), (0.1, "does not")])
 def test_opening_boxes_is_measured_against_chance(opened, verdict):
     tables = tables_of() | {"extrinsic-ep": flat("extrinsic-ep", 0.0, opened=opened)}
@@ -143,7 +155,7 @@ def test_without_a_learned_reward_nothing_about_it_is_decided():
     del tables[LEARNED]
     claims = [claim(tables, 1.0) for task in PAPER_TASKS for claim in CLAIMS[task]]
     about_learned = [claim for claim in claims if "extrinsic rewards did not" not in claim.sentence]
-    assert len(about_learned) == 7
+    assert len(about_learned) == 9
     assert all(claim.verdict == "undecided" and "no learned reward" in claims_table([claim]) for claim in about_learned)
 
 

@@ -6,10 +6,12 @@ import json
 import pytest
 
 from orexis import cli
+from orexis.evaluation.scores import as_json
 from orexis.presets import PAPER_TASKS
 from orexis.reproduce import fig3
 from orexis.reproduce.base import BUDGETS, TITLES, Request, evaluate_sources, find_reward
-from orexis.reproduce.fig3 import PAPER_AGENT
+from orexis.reproduce.fig3 import PAPER_AGENT, summary
+from tests.figures.conftest import make_table
 
 
 def test_every_budget_knows_every_task():
@@ -48,6 +50,16 @@ def test_a_named_reward_comes_before_a_shipped_one_and_none_is_trained_unasked(t
 def test_a_reward_of_another_task_is_refused(tmp_path):
     with pytest.raises(Exception, match="was not learned on key-box"):
         find_reward(request(tmp_path, rewards={"key-box": "random-abc"}), "key-box", tmp_path)
+
+
+def test_the_summary_of_long_lifetimes_is_what_is_drawn_and_that_of_short_ones_is_whole():
+    long, short = make_table("count", 8, 1000, seed=3), make_table("count", 8, 50, seed=3)
+    found = summary([long])["sources"]["count"]
+    assert len(found["episode_return"]) == len(found["ci95"]) == len(found["episode"]) == 100
+    assert found["episode"][:2] == [5.5, 15.5]
+    assert found["episode_return"][1] == pytest.approx(long.extrinsic[:, 10:20].mean(), abs=1e-6)
+    assert found["ci95"][1][0] < found["episode_return"][1] < found["ci95"][1][1]
+    assert summary([short]) == as_json([short])
 
 
 @pytest.mark.slow

@@ -2,11 +2,16 @@
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from orexis.evaluation.evaluate import Plan
 from orexis.evaluation.printing import markdown_table
 from orexis.evaluation.scores import as_json, mean_and_interval
+from orexis.evaluation.table import SourceTable
+from orexis.figures.curves import binned
 from orexis.figures.evaluation import Panel, evaluation_figure
 from orexis.reproduce.base import (
     BUDGETS,
@@ -24,6 +29,7 @@ from orexis.reproduce.base import (
 )
 from orexis.reproduce.claims import episode_means, tenth
 from orexis.reproduce.fig3_claims import CLAIMS
+from orexis.statistics import bootstrap_interval
 from orexis.storage.artefact import Artefact
 from orexis.storage.files import write_json
 
@@ -78,7 +84,7 @@ def reproduce(request: Request) -> int:
         tables = {table.source: table for table in one.panel.tables}
         judged = [judge(request.budget, claim(tables, one.optimum)) for claim in CLAIMS[task]]
         claims += [dataclasses.replace(claim, task=name) for claim in judged]
-        write_json(folder / f"{name.replace(', ', '-').replace(' ', '-')}.json", as_json(list(one.panel.tables)))
+        write_json(folder / f"{name.replace(', ', '-').replace(' ', '-')}.json", summary(one.panel.tables))
     measured = {name: one.facts() for name, one in lived.items()}
     scores = {name: _table(facts) for name, facts in measured.items()}
     seconds = time.monotonic() - started
@@ -100,6 +106,21 @@ def run_panel(request: Request, task: str, reward: str | None, recipe: str | Non
     title = TITLES[task] + (f", the {recipe}'s agent" if recipe else "")
     panel = Panel(title, tuple(evaluated.tables.values()), optimum, "; ".join(notes))
     return Lived(panel, evaluated.artefact, optimum, time.monotonic() - begun)
+
+
+def summary(tables: Sequence[SourceTable]) -> dict[str, Any]:
+    """Returns the JSON of an evaluation; of long lifetimes what is drawn: points for several episodes, at `episode`."""
+    document = as_json(list(tables))
+    for table in tables:
+        middles, values = binned(table.extrinsic)
+        if len(middles) < table.extrinsic.shape[1]:
+            intervals = np.stack(bootstrap_interval(values), axis=-1)
+            document["sources"][table.source] |= {
+                "episode": middles.tolist(),
+                "episode_return": values.mean(axis=0).tolist(),
+                "ci95": intervals.tolist(),
+            }
+    return document
 
 
 def _table(facts: dict[str, Any]) -> list[str]:
