@@ -13,9 +13,11 @@ from orexis.reproduce.fig3 import judge
 from orexis.reproduce.fig3_claims import (
     CLAIMS,
     better_at_the_end,
+    better_at_the_end_than_icm,
     better_in_key_box,
     better_in_key_box_at_the_end,
     more_efficient,
+    more_efficient_than_icm,
     near_optimal,
     near_optimal_at_the_end,
     near_optimal_in_key_box,
@@ -97,6 +99,17 @@ def test_more_efficient_is_more_than_every_rival():
     assert more_efficient(tables_of(learned=0.5, random=0.6), 1.0).verdict == "holds"  # the paper does not name it
 
 
+def test_in_empty_rooms_icm_is_judged_apart_because_the_sentence_does_not_name_it():
+    tables = tables_of(learned=0.5, icm=0.6)
+    assert more_efficient(tables, 1.0).verdict == better_at_the_end(tables, 1.0).verdict == "holds"
+    assert more_efficient_than_icm(tables, 1.0).verdict == "does not"
+    assert better_at_the_end_than_icm(tables, 1.0).verdict == "does not"
+    tables[LEARNED].extrinsic[:, 900:] = 0.7
+    assert more_efficient_than_icm(tables, 1.0).verdict == "does not"
+    assert better_at_the_end_than_icm(tables, 1.0).verdict == "holds"
+    assert more_efficient_than_icm(tables_of(learned=0.7, icm=0.6), 1.0).verdict == "holds"
+
+
 @pytest.mark.parametrize(("height", "verdict"), [(0.38, "holds"), (0.30, "does not")])
 def test_near_optimal_is_ninety_percent_of_the_hand_made_strategy(height, verdict):
     claim = near_optimal(tables_of(learned=height, near_optimal=0.4), 99.0)
@@ -155,7 +168,7 @@ def test_without_a_learned_reward_nothing_about_it_is_decided():
     del tables[LEARNED]
     claims = [claim(tables, 1.0) for task in PAPER_TASKS for claim in CLAIMS[task]]
     about_learned = [claim for claim in claims if "extrinsic rewards did not" not in claim.sentence]
-    assert len(about_learned) == 9
+    assert len(about_learned) == 11
     assert all(claim.verdict == "undecided" and "no learned reward" in claims_table([claim]) for claim in about_learned)
 
 
