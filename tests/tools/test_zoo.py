@@ -12,6 +12,7 @@ from orexis.errors import BAD_DATA, OK, USAGE
 from orexis.evaluation.evaluate import settle
 from orexis.evaluation.sources import find_artefact
 from orexis.storage.artefact import read_artefact
+from orexis.storage.card import write_card
 from orexis.zoo.registry import SHELF
 from tests.storage.rewards import write_reward
 
@@ -62,6 +63,32 @@ def test_an_export_can_tell_an_evaluation_and_failures(tmp_path):
     assert "12 lifetimes of 3 episodes, seed 5." in card
     assert "- It is random." in card
     assert "load_reward('given-away')" in card
+
+
+def test_a_card_tells_how_far_other_seeds_came(tmp_path):
+    mine, other = write_reward(tmp_path / "mine"), write_reward(tmp_path / "other", seed=1)
+    better = {**NUMBERS, "mean_episode_return": {"mean": 0.75, "ci95": [0.5, 1.0]}}
+    sources = {str(mine): NUMBERS, str(other): better, "random-abc": NUMBERS, "random": NUMBERS}
+    evaluation, out = tmp_path / "evaluation.json", tmp_path / "given-away"
+    evaluation.write_text(json.dumps({"task": "bandit", "seed": 5, "sources": sources}))
+    assert main(["zoo", "export", str(mine), str(out), "--evaluation", str(evaluation)]) == OK
+    marked = [name for name, told in read_artefact(out).record["evaluation"]["sources"].items() if len(told) > 3]
+    assert marked == [str(other)]  # random-abc was learned on another task
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "Trained with 2 seeds: 0.500, 0.750 an episode, a spread of 0.250." in card
+
+
+def test_a_card_tells_the_recipe_and_the_agent(tmp_path):
+    config = {
+        "recipe": "paper",
+        "meta": {"agent": {"optimizer": "adam", "learning_rate": 0.001, "gradient_clip": None}},
+    }
+    record = {"task": "x", "network": {}, "sha256": "0", "spec": {"episodes_per_lifetime": 60}, "config": config}
+    card = write_card(record)
+    assert "| recipe | paper |" in card
+    assert "| episodes of a lifetime in training | 60 |" in card
+    assert "| agent | optimiser adam, rate 0.001 |" in card
+    assert "recipe" not in write_card({**record, "config": {}})
 
 
 def test_what_cannot_be_exported(tmp_path, capsys):

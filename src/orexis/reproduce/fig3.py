@@ -114,7 +114,7 @@ def summary(tables: Sequence[SourceTable]) -> dict[str, Any]:
     for table in tables:
         middles, values = binned(table.extrinsic)
         if len(middles) < table.extrinsic.shape[1]:
-            intervals = np.stack(bootstrap_interval(values), axis=-1)
+            intervals = np.moveaxis(bootstrap_interval(values), 0, -1)
             document["sources"][table.source] |= {
                 "episode": middles.tolist(),
                 "episode_return": values.mean(axis=0).tolist(),

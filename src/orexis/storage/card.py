@@ -28,6 +28,8 @@ POLICIES = {
     "rl2": "RL²: a policy with a memory over its whole lifetime; its parameters never change.",
     "maml": "MAML: what theta begins as; actor-critic agents learn from there by the extrinsic reward.",
 }
+AGENT = {"optimizer": "optimiser", "learning_rate": "rate", "rollout_length": "T", "gradient_clip": "clip"}
+"""What a card tells of the agents first, and how: all of their settings stand in its config."""
 VIEWS = {
     "planes": "planes",
     "egocentric": "egocentric: things ahead and aside of the agent's own move, more prior knowledge than the paper has",
@@ -100,10 +102,24 @@ def _facts(record: dict[str, Any]) -> str:
         ("environment steps", training.get("env_steps", "?")),
         *([("and in what it was begun with", earlier)] if (earlier := training.get("earlier_env_steps")) else []),
         ("seed", training.get("seed", "?")),
+        *_recipe(record),
         *(_senses(record) if "history" in network else []),
         ("sha256 of the arrays", f"`{record['sha256']}`"),
     ]
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _recipe(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Returns the rows on how it was trained, as far as the record tells: older ones know no recipe."""
+    config = record.get("config") or {}
+    agent = (config.get("meta") or {}).get("agent")
+    told = [(name, agent[name]) for name in AGENT if agent.get(name) is not None] if isinstance(agent, dict) else []
+    rows = [
+        ("recipe", config.get("recipe")),
+        ("episodes of a lifetime in training", (record.get("spec") or {}).get("episodes_per_lifetime")),
+        ("agent", ", ".join(f"{AGENT[name]} {value}" for name, value in told)),
+    ]
+    return [(name, str(value)) for name, value in rows if value]
 
 
 def _senses(record: dict[str, Any]) -> list[tuple[str, str]]:
@@ -139,7 +155,18 @@ def _evaluation(evaluation: dict[str, Any]) -> str:
         low, high = numbers["ci95"]
         lines.append(f"| {name} | {numbers['mean']:.3f} | {low:.3f} to {high:.3f} | {numbers['last_ten']:.3f} |")
     episodes = f" of {evaluation['episodes']} episodes" if "episodes" in evaluation else ""  # older records: not told
-    return "\n".join([*lines, "", f"{evaluation['lifetimes']} lifetimes{episodes}, seed {evaluation['seed']}."])
+    about = f"{evaluation['lifetimes']} lifetimes{episodes}, seed {evaluation['seed']}."
+    return "\n".join([*lines, "", about, *_spread(evaluation["sources"])])
+
+
+def _spread(sources: dict[str, dict[str, Any]]) -> list[str]:
+    """Returns the line on how far trainings with other seeds came, if any were evaluated beside this one."""
+    seeds = {name: numbers for name, numbers in sources.items() if name == "learned" or numbers.get("same_training")}
+    if len(seeds) < 2:
+        return []
+    means = sorted(numbers["mean"] for numbers in seeds.values())
+    told = ", ".join(f"{mean:.3f}" for mean in means)
+    return ["", f"Trained with {len(seeds)} seeds: {told} an episode, a spread of {means[-1] - means[0]:.3f}."]
 
 
 def _leaves(tree: dict[str, Any], where: str = "") -> list[str]:

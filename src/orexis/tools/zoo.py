@@ -12,7 +12,7 @@ from rich.table import Table
 
 from orexis.errors import BadDataError, UsageError
 from orexis.evaluation.sources import find_artefact
-from orexis.storage.artefact import read_artefact
+from orexis.storage.artefact import Artefact, read_artefact
 from orexis.storage.card import write_card
 from orexis.storage.files import json_bytes, swap_folder, sync_folder, write_durably
 from orexis.storage.reading import SEAL, DamagedError, read_bounded, read_json, seal
@@ -63,7 +63,7 @@ def export(name: str, out: Path, evaluation: Path | None = None, failures: Seque
     record = read_json(folder / f"{kind}.json")
     record.pop(SEAL, None)
     if evaluation is not None:
-        record["evaluation"] = _read_evaluation(evaluation, record["sha256"])
+        record["evaluation"] = _read_evaluation(evaluation, artefact)
     if failures:
         record["known_failures"] = list(failures)
     if evaluation is not None or failures:
@@ -89,8 +89,9 @@ def _card_of(record: dict[str, Any], name: str) -> str:
         raise BadDataError(f"the record of {name} cannot be shown: {error}; train or fetch it again") from error
 
 
-def _read_evaluation(path: Path, digest: str) -> dict[str, Any]:
-    """Returns the short form of an evaluation, the reward with the sha256 `digest` called "learned"."""
+def _read_evaluation(path: Path, artefact: Artefact) -> dict[str, Any]:
+    """Returns the short form of an evaluation, `artefact` called "learned"; other trainings of the same are marked."""
+    digest = artefact.record["sha256"]
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         sources = {
@@ -98,6 +99,7 @@ def _read_evaluation(path: Path, digest: str) -> dict[str, Any]:
                 "mean": numbers["mean_episode_return"]["mean"],
                 "ci95": numbers["mean_episode_return"]["ci95"],
                 "last_ten": numbers["last_ten_episodes"]["mean"],
+                **({"same_training": True} if _is_another_seed(name, artefact) else {}),
             }
             for name, numbers in data["sources"].items()
         }
@@ -111,6 +113,16 @@ def _read_evaluation(path: Path, digest: str) -> dict[str, Any]:
     if "learned" not in sources:
         raise UsageError(f"{path} evaluates other rewards; run orexis evaluate with this one and --json")
     return {**found, "sources": sources}
+
+
+def _is_another_seed(name: str, artefact: Artefact) -> bool:
+    """Returns whether a source's name stands for what `artefact` is, trained with another seed."""
+    try:
+        other = open_artefact(name)
+    except (FileNotFoundError, DamagedError):
+        return False
+    same = (other.kind, other.task, other.network) == (artefact.kind, artefact.task, artefact.network)
+    return same and other.record["sha256"] != artefact.record["sha256"]
 
 
 def _digest(name: str) -> str | None:
