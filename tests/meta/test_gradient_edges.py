@@ -98,7 +98,7 @@ def inner_update() -> InnerUpdate:
             return agent.update(state, dataclasses.replace(rollout, value=values), rewards, returns).theta
 
         rewards = jnp.array([0.5, -0.3, 0.8])
-        derivatives = jax.jit(lambda *arguments: [jax.jacfwd(update, argnums=i)(*arguments) for i in (0, 1)])
+        derivatives = jax.jit(lambda *arguments: [jax.jacrev(update, argnums=i)(*arguments) for i in (0, 1)])
         to_rewards, to_values = derivatives(rewards, rollout.value)
         return InnerUpdate(state.theta, rollout, to_rewards, to_values)
 
@@ -275,15 +275,21 @@ def test_what_acting_returns_carries_no_gradient():
             floats = [x for x in everything if jnp.issubdtype(x.dtype, jnp.floating)]
             return floats, steps.entropy
 
+        def pull(theta):
+            recorded, backwards = jax.vjp(act, theta)
+            leaves, structure = jax.tree.flatten(recorded)
+            weights = [jax.random.normal(jax.random.key(i), x.shape) for i, x in enumerate(leaves)]
+            return recorded, backwards(jax.tree.unflatten(structure, weights))[0]  # of a random sum of all outputs
+
         theta = lifetime.agent.theta
-        direction = jax.tree.map(jnp.ones_like, theta)
-        compiled = jax.jit(lambda theta: jax.jvp(act, (theta,), (direction,)))
-        (floats, _), (tangents, entropy_tangent) = compiled(theta)
+        compiled = jax.jit(pull)
+        (floats, entropies), gradient = compiled(theta)
         elsewhere = compiled(jax.tree.map(lambda x: x + 0.1, theta))[0][0]
 
     assert len(floats) > 6
-    for tangent in (*tangents, entropy_tangent):
-        np.testing.assert_array_equal(tangent, np.zeros(tangent.shape))
+    assert entropies.size == parts.agent.rollout_length
+    for of_layer in jax.tree.leaves(gradient):
+        np.testing.assert_array_equal(of_layer, np.zeros(of_layer.shape))
     # … though theta decides what is recorded: the values, and through the actions all the rest.
     assert any(np.any(np.asarray(a) != np.asarray(b)) for a, b in zip(floats, elsewhere, strict=True))
 
