@@ -40,10 +40,11 @@ def request(tmp_path, **changes) -> Request:
     return dataclasses.replace(plain, **changes)
 
 
-def test_a_named_reward_comes_before_a_shipped_one_and_none_is_trained_unasked(tmp_path):
+def test_a_named_reward_comes_before_a_shipped_one_and_none_is_trained_unasked(tmp_path, monkeypatch):
     assert find_reward(request(tmp_path), "random-abc", tmp_path) == "random-abc"
     named = request(tmp_path, rewards={"random-abc": "random-abc"}, budget="paper")
     assert find_reward(named, "random-abc", tmp_path) == "random-abc"
+    monkeypatch.setattr("orexis.reproduce.base.shipped_names", lambda: ["random-abc"])
     assert find_reward(request(tmp_path), "empty-rooms", tmp_path) is None
 
 
