@@ -115,3 +115,9 @@ def test_nothing_is_cut_and_no_text_lies_on_another(figure):
     assert len(boxes) == 5 + 2 + 5
     for one, other in itertools.combinations(boxes, 2):
         assert not one.overlaps(other)
+
+
+def test_wide_numbers_push_no_label_off_the_page(tables):
+    figure = around_swaps_figure(tables, SWAPS, 500)
+    figure.axes[2].set_yticks([-0.25, 0.25, 0.75])
+    assert_nothing_is_cut(figure)

@@ -16,7 +16,7 @@ from orexis.rewards.registry import LEARNED
 from orexis.statistics import percentile_interval, resample_counts
 
 WIDTH, PANEL, ROW = 7.1, 1.22, 1.42  # inches: of the figure, height of a panel, of a row
-LEFT, TOP, BOTTOM, GAP = 0.5, 0.24, 0.2, 0.42  # inches
+LEFT, TOP, BOTTOM, GAP = 0.58, 0.24, 0.2, 0.42  # inches
 SHARE = 0.56  # of the width of both panels that the whole lifetime has
 ROWS = {"extrinsic": "extrinsic return", "intrinsic": "intrinsic return", "entropy": "entropy, nats"}
 ALL, HABIT = "all episodes", "to the habitual object"
