@@ -22,6 +22,7 @@ from orexis.reproduce.fig3_claims import (
     near_optimal_at_the_end,
     near_optimal_in_key_box,
     near_optimal_in_key_box_at_the_end,
+    near_optimal_in_these_key_boxes,
     opens_no_box,
     recovers_sooner,
 )
@@ -125,6 +126,18 @@ def test_key_box_is_judged_on_its_second_half():
     assert near_optimal_in_key_box(tables, 0.4).verdict == "does not"
 
 
+def test_key_box_is_judged_by_the_best_box_of_its_own_lifetimes_too():
+    tables = tables_of(learned=0.1)
+    worth = np.array([[0.5, -0.2, 0.1], [-0.4, -0.3, -0.1]] * 4)  # the best boxes: 0.5, and none
+    table = tables[LEARNED] = dataclasses.replace(tables[LEARNED], task_params={"rewards": worth})
+    table.extrinsic[0::2, 900:], table.extrinsic[1::2, 900:] = 0.48, 0.0
+    claim = near_optimal_in_these_key_boxes(tables, 99.0)
+    assert claim.verdict == "holds"
+    assert claim.comparisons[0].value == pytest.approx(0.5 * (0.48 - 0.9 * 0.5), abs=1e-6)
+    table.extrinsic[0::2, 900:] = 0.2
+    assert near_optimal_in_these_key_boxes(tables, 99.0).verdict == "does not"
+
+
 def test_the_last_tenth_is_judged_beside_the_lifetime():
     tables = tables_of(learned=0.1, extrinsic_ep=0.2, near_optimal=0.4)
     for judge_end in (better_at_the_end, near_optimal_at_the_end, near_optimal_in_key_box_at_the_end):
@@ -168,7 +181,7 @@ def test_without_a_learned_reward_nothing_about_it_is_decided():
     del tables[LEARNED]
     claims = [claim(tables, 1.0) for task in PAPER_TASKS for claim in CLAIMS[task]]
     about_learned = [claim for claim in claims if "extrinsic rewards did not" not in claim.sentence]
-    assert len(about_learned) == 11
+    assert len(about_learned) == 12
     assert all(claim.verdict == "undecided" and "no learned reward" in claims_table([claim]) for claim in about_learned)
 
 

@@ -3,14 +3,16 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from orexis import cli
 from orexis.evaluation.scores import as_json
+from orexis.figures.evaluation import Panel
 from orexis.presets import PAPER_TASKS
 from orexis.reproduce import fig3
 from orexis.reproduce.base import BUDGETS, TITLES, Request, evaluate_sources, find_reward
-from orexis.reproduce.fig3 import PAPER_AGENT, summary
+from orexis.reproduce.fig3 import PAPER_AGENT, Lived, summary, table_of
 from tests.figures.conftest import make_table
 
 
@@ -61,6 +63,16 @@ def test_the_summary_of_long_lifetimes_is_what_is_drawn_and_that_of_short_ones_i
     assert found["episode_return"][1] == pytest.approx(long.extrinsic[:, 10:20].mean(), abs=1e-6)
     assert found["ci95"][1][0] < found["episode_return"][1] < found["ci95"][1][1]
     assert summary([short]) == as_json([short])
+
+
+def test_the_page_tells_how_many_episodes_reached_an_end_in_the_last_tenth():
+    table = make_table("count", 8, 50, seed=3)
+    outcome = np.full(table.outcome.shape, 2)
+    outcome[:, -5:] = [-1, -1, 0, 1, -1]  # the time ends three of the last five
+    panel = Panel("Key-Box", (dataclasses.replace(table, outcome=outcome),))
+    facts = Lived(panel, artefact=None, optimum=1.0, seconds=0.0).facts()
+    assert facts["ended_in_last_tenth"]["count"]["mean"] == pytest.approx(0.4)
+    assert table_of(facts)[-1].endswith("| 0.4 (0.4 to 0.4) |")
 
 
 @pytest.mark.slow
