@@ -81,6 +81,12 @@ def test_spread_keeps_the_order_the_gap_and_the_mean(seed):
     assert placed.mean() == pytest.approx(heights.mean())
 
 
+def test_spread_pushes_up_what_would_lie_too_low():
+    np.testing.assert_allclose(spread([0.2, 0.1, 0.3, 5.0], 1.0, least=0.0), [1.0, 0.0, 2.0, 5.0])
+    np.testing.assert_allclose(spread([0.2, 0.1, 0.3, 2.5], 1.0, least=0.0), [1.0, 0.0, 2.0, 3.0])
+    np.testing.assert_allclose(spread([-1.0], 1.0, least=0.0), [0.0])
+
+
 def test_spread_merges_blocks_that_meet():
     placed = spread([0.0, 0.1, 0.9, 1.0], 1.0)
     np.testing.assert_allclose(placed, [-1.0, 0.0, 1.0, 2.0])  # around their mean 0.5

@@ -1,6 +1,7 @@
 """Curves: what agents collect over their lifetime, and how a training run went."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -172,16 +173,17 @@ def _run_style(number: int) -> dict[str, Any]:
     return {"color": RUN_COLORS[place], "linestyle": ("-", "--", ":")[rounds % 3]}
 
 
-def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Returns `heights` moved as little as needed to lie at least `gap` apart, in the order they came in.
+def spread(heights: Sequence[float], gap: float, least: float = -math.inf) -> list[float]:
+    """Returns `heights` moved as little as needed to lie at least `gap` apart and not below `least`, in the order they
+    came in.
 
-    Neighbours that are too close become a block, evenly spaced around the mean of where they wanted to be;
-    a block that runs into another is merged with it.
+    Neighbours that are too close become a block, evenly spaced around the mean of where they wanted to be, or from
+    `least` up; a block that runs into another is merged with it.
     """
     blocks: list[list[int]] = []  # indices into `heights`, from low to high
 
     def centre(block: list[int]) -> float:
-        return sum(heights[i] for i in block) / len(block)
+        return max(sum(heights[i] for i in block) / len(block), least + gap * (len(block) - 1) / 2)
 
     for index in sorted(range(len(heights)), key=lambda i: heights[i]):
         blocks.append([index])
@@ -198,13 +200,14 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def label_ends(axes: Axes, labels: Sequence[EndLabel], axes_points: float) -> None:
-    """Writes each label beside the right end of its line, nudged apart by at least one line of text.
+    """Writes each label beside the right end of its line, nudged apart by at least one line of text, none of them
+    beside the numbers of the axis below.
 
     Call when `axes` have their place: samples of the lines are as wide as points are there.
     """
     low, high = axes.get_ylim()
     gap = 1.25 * LABEL_POINTS / axes_points * (high - low)
-    heights = spread([label.height for label in labels], gap)
+    heights = spread([label.height for label in labels], gap, least=low)
     samples = need_samples(labels)
     for label, height in zip(labels, heights, strict=True):
         label_right(axes, dataclasses.replace(label, height=height), samples)
