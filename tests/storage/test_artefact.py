@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save as tensors_to_bytes
 
 from orexis.storage import artefact as module
-from orexis.storage.artefact import all_env_steps, expected_shapes, kind_in, read_artefact
+from orexis.storage.artefact import expected_shapes, kind_in, read_artefact
 from orexis.storage.card import write_card
 from orexis.storage.files import sha256_of
 from orexis.storage.reading import DamagedError, seal
@@ -107,15 +107,6 @@ def test_the_card_of_a_policy_tells_how_it_was_learned_and_how_to_let_it_live(tm
         ):
             assert fact in card
         assert "load_reward" not in card
-
-
-@pytest.mark.parametrize(
-    "told", [{"env_steps": 10**400}, {"env_steps": -5}, {"env_steps": "many"}, {"env_steps": True}, 7]
-)
-def test_steps_that_nobody_can_have_acted_count_nothing(told):
-    assert all_env_steps(told) == 0
-    if isinstance(told, dict):
-        assert all_env_steps({**told, "earlier_env_steps": 3}) == 3
 
 
 def test_a_policy_is_no_reward_and_a_reward_no_policy(tmp_path):

@@ -12,8 +12,9 @@ import pytest
 from orexis.errors import BAD_DATA, OK, BadDataError, UsageError
 from orexis.evaluation.evaluate import evaluate
 from orexis.storage import checkpoint
-from orexis.storage.artefact import all_env_steps, read_artefact
+from orexis.storage.artefact import read_artefact
 from orexis.storage.reading import MAX_BYTES, DamagedError, seal
+from orexis.storage.stages import all_env_steps
 from orexis.tasks.registry import make_task
 from orexis.training import learners, loop, setup
 from orexis.training.learners import fit, merge, read_beginning, read_learner
@@ -70,7 +71,8 @@ def test_a_learner_is_begun_with_whole_but_for_its_count_of_updates(tmp_path, tr
     begun, _, said = beginnings_of(tmp_path / "new", LONGER, place)
     saved = learner_at(trained, 12)
     assert said == []
-    assert read_beginning(str(place)).env_steps == steps_of(trained) > 0
+    (stage,) = read_beginning(str(place)).stages
+    assert (stage["updates"], stage["seed"], stage["env_steps"]) == (12, 0, steps_of(trained))
     assert int(begun.update) == 0
     assert int(begun.eta_optimizer.count) == int(begun.phi_optimizer.count) == 12
     assert_equal(dataclasses.replace(begun, update=saved.update), saved)
@@ -102,12 +104,18 @@ def test_a_run_that_begins_with_another_tells_of_it_and_resumes_without_it(tmp_p
     for run_dir, name in ((tmp_path / "straight", trained.name), (tmp_path / "halves", "moved")):
         told = read_artefact(run_dir / "reward").record["training"]
         assert told["begun_with"] == {"name": name, "kind": "learner", "sha256": digest}
-        assert told["earlier_env_steps"] == steps_of(trained) > 0
+        first = {"updates": 12, "seed": 0, "lifetimes": 4, "episodes": 20, "env_steps": steps_of(trained)}
+        assert told["stages"] == [first]
         card = (run_dir / "reward" / "README.md").read_text()
-        assert f"| and in what it was begun with | {told['earlier_env_steps']} |" in card
+        assert "| updates of the reward | 16 |" in card
+        assert f"| environment steps | {steps_of(trained) + told['env_steps']} |" in card
+        for stage in ("12 updates, lifetimes of 20 episodes, seed 0, ", "; then 4 updates, lifetimes of 30 "):
+            assert stage in card
     further = dataclasses.replace(LONGER, begin_with=str(tmp_path / "straight" / "reward"))
     assert train(tmp_path / "further", further, resume=False) == OK
-    assert read_artefact(tmp_path / "further" / "reward").record["training"]["earlier_env_steps"] == all_env_steps(told)
+    last = read_artefact(tmp_path / "further" / "reward").record
+    assert [stage["updates"] for stage in last["training"]["stages"]] == [12, 4]
+    assert all_env_steps(last) == steps_of(trained) + told["env_steps"] + last["training"]["env_steps"]
     plain = tmp_path / "plain"
     assert train(plain, LONGER, resume=False) == OK
     assert digest_of(plain, 4) != digest_of(tmp_path / "straight", 4)

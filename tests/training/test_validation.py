@@ -207,7 +207,7 @@ def test_a_run_from_before_validation_goes_on_and_is_validated_from_there(tmp_pa
     assert train(tmp_path, dataclasses.replace(TINY, updates=4), resume=False) == OK
     path = tmp_path / "checkpoints" / "step_00000004" / "manifest.json"
     manifest = json.loads(path.read_text())
-    for name in ("validation", "begun_with", "earlier_env_steps"):
+    for name in ("validation", "begun_with", "stages"):
         del manifest[name]
     for name in ("validate_every", "validation_lifetimes", "stop_on_collapse", "begin_with", "episodes"):
         del manifest["config"][name]

@@ -24,6 +24,7 @@ from orexis.reproduce.claims import Claim, claims_table
 from orexis.rewards.registry import LEARNED
 from orexis.storage.artefact import Artefact
 from orexis.storage.files import write_json
+from orexis.storage.stages import updates_in_words
 from orexis.tasks.registry import TITLES
 from orexis.training.train import train
 from orexis.zoo.registry import shipped_names
@@ -178,8 +179,7 @@ def reward_facts(artefact: Artefact | None) -> dict[str, Any]:
     if artefact is None:
         return {"reward": None}
     record = artefact.record
-    updates = record.get("training", {}).get("updates", "?")
-    return {"reward": f"{updates} updates, sha256 {record['sha256'][:12]}", "sha256": record["sha256"]}
+    return {"reward": f"{updates_in_words(record)} updates, sha256 {record['sha256'][:12]}", "sha256": record["sha256"]}
 
 
 @dataclasses.dataclass(frozen=True)

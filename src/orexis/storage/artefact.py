@@ -124,13 +124,6 @@ def _read_learn(record: dict[str, Any], kind: Kind) -> Learn:
     return learn
 
 
-def all_env_steps(training: Any) -> int:
-    """Returns how many environment steps a training tells, those of what it was begun with too; 0 where none."""
-    told = training if isinstance(training, dict) else {}
-    steps = [told.get(name) for name in ("env_steps", "earlier_env_steps")]
-    return sum(number for number in steps if type(number) is int and 0 < number < 2**63)
-
-
 def write_artefact(
     place: Path,
     task: str,

@@ -5,6 +5,7 @@ from typing import Any
 
 from orexis.errors import printable
 from orexis.storage.reading import DamagedError
+from orexis.storage.stages import all_env_steps, stages_of, updates_in_words
 
 HOW_TO_USE = """
 Learned by Orexis after Zheng et al., "What Can Learned Intrinsic Rewards Capture?" (ICML 2020). Use it with
@@ -30,6 +31,8 @@ POLICIES = {
 }
 AGENT = {"optimizer": "optimiser", "learning_rate": "rate", "rollout_length": "T", "gradient_clip": "clip"}
 """What a card tells of the agents first, and how: all of their settings stand in its config."""
+STAGE = {"updates": "{} updates", "episodes": "lifetimes of {} episodes", "seed": "seed {}", "env_steps": "{} steps"}
+"""Likewise of the runs that a training went through."""
 VIEWS = {
     "planes": "planes",
     "egocentric": "egocentric: things ahead and aside of the agent's own move, more prior knowledge than the paper has",
@@ -97,16 +100,23 @@ def _facts(record: dict[str, Any]) -> str:
     rows = [
         ("task", f"`{record['task']}`"),
         *([] if kind == "reward" else [("learned as", record["learn"])]),
-        (f"updates of the {kind}", training.get("updates", "?")),
+        (f"updates of the {kind}", updates_in_words(record)),
+        *_stages(record),
         ("lifetimes in parallel", training.get("lifetimes", "?")),
-        ("environment steps", training.get("env_steps", "?")),
-        *([("and in what it was begun with", earlier)] if (earlier := training.get("earlier_env_steps")) else []),
-        ("seed", training.get("seed", "?")),
+        ("environment steps", all_env_steps(record) or "?"),
+        ("seed", ", ".join(str(stage.get("seed", "?")) for stage in stages_of(record)) or training.get("seed", "?")),
         *_recipe(record),
         *(_senses(record) if "history" in network else []),
         ("sha256 of the arrays", f"`{record['sha256']}`"),
     ]
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _stages(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Returns the row on the runs that were begun with one another's learners; none where there was one run only."""
+    stages = stages_of(record)
+    told = [", ".join(words.format(stage[name]) for name, words in STAGE.items() if name in stage) for stage in stages]
+    return [("in stages", "; then ".join(told))] if len(stages) > 1 else []
 
 
 def _recipe(record: dict[str, Any]) -> list[tuple[str, str]]:

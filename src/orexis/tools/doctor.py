@@ -17,6 +17,7 @@ from orexis.storage import lock, manifest
 from orexis.storage.artefact import kind_of, read_artefact
 from orexis.storage.card import write_card
 from orexis.storage.reading import DamagedError
+from orexis.storage.stages import updates_in_words
 from orexis.training.folder import (
     BEST,
     CHECKPOINTS,
@@ -85,8 +86,7 @@ def examine_artefact(folder: Path) -> Finding:
         write_card(artefact.record)
     except (DamagedError, FileNotFoundError, BadDataError) as error:
         return Finding("bad", str(error))
-    training = artefact.record.get("training")
-    updates = training.get("updates", "?") if isinstance(training, dict) else "?"
+    updates = updates_in_words(artefact.record)
     return Finding(
         "good", f"{folder}: a {artefact.kind} for {artefact.task}, {updates} updates, every byte as it was written"
     )

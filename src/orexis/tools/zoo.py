@@ -16,6 +16,7 @@ from orexis.storage.artefact import Artefact, read_artefact
 from orexis.storage.card import write_card
 from orexis.storage.files import json_bytes, swap_folder, sync_folder, write_durably
 from orexis.storage.reading import SEAL, DamagedError, read_bounded, read_json, seal
+from orexis.storage.stages import updates_in_words
 from orexis.zoo.registry import locate, open_artefact, shipped_names
 
 
@@ -33,7 +34,7 @@ def print_shipped() -> None:
             artefact.task,
             artefact.learn,
             {True: "yes", False: "no", None: ""}[getattr(artefact.network, "sees_action", None)],
-            str(record["training"]["updates"]),
+            updates_in_words(record),
             *(_mean(sources.get(source)) for source in ("learned", "extrinsic-ep")),
             record["sha256"][:8],
         )

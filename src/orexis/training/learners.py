@@ -23,10 +23,10 @@ from orexis.errors import BadDataError, UsageError
 from orexis.evaluation.sources import find_artefact
 from orexis.meta.learner import Learner
 from orexis.storage import checkpoint
-from orexis.storage.artefact import all_env_steps
 from orexis.storage.files import json_bytes, pack_arrays, swap_folder, sync_folder, write_durably
 from orexis.storage.reading import MAX_BYTES as MAX_REWARD_BYTES
 from orexis.storage.reading import DamagedError, check_seal, identity, read_bounded, read_json, seal, unpack_arrays
+from orexis.storage.stages import Stage, stages_of
 from orexis.training.folder import CHECKPOINTS, LEARNER, check_beginning
 from orexis.types import PyTree
 from orexis.zoo.registry import shipped_names
@@ -44,7 +44,7 @@ class Beginning:
     kind: Literal["learner", "reward", "policy"]
     sha256: str  # of the arrays
     arrays: dict[str, np.ndarray]  # by their paths in `Learner`
-    env_steps: int  # acted in its training, and in that of what it was begun with; 0 where nobody told
+    stages: list[Stage]  # of its training, and before those of what that was begun with
 
     def about(self) -> dict[str, str]:
         """Returns what manifests and artefacts tell of it: never a path, which means nothing elsewhere."""
@@ -107,7 +107,7 @@ def read_beginning(name: str) -> Beginning:
             for place in (folder, folder / LEARNER):
                 if (place / RECORD).exists() or (place / ARRAYS).exists():
                     arrays, record = read_learner(place)
-                    return Beginning(name, "learner", record["sha256"], arrays, all_env_steps(record.get("training")))
+                    return Beginning(name, "learner", record["sha256"], arrays, stages_of(record))
             if checkpoint.steps(folder / CHECKPOINTS):
                 return _from_checkpoint(name, folder / CHECKPOINTS)
     except DamagedError as error:
@@ -120,7 +120,7 @@ def read_beginning(name: str) -> Beginning:
         for leaf, array in leaves.items()
     }
     record = artefact.record
-    return Beginning(name, artefact.kind, record["sha256"], named, all_env_steps(record.get("training")))
+    return Beginning(name, artefact.kind, record["sha256"], named, stages_of(record))
 
 
 def _from_checkpoint(name: str, folder: Path) -> Beginning:
@@ -135,8 +135,15 @@ def _from_checkpoint(name: str, folder: Path) -> Beginning:
             reasons.append(str(error))
             continue
         digest = hashlib.sha256(pack_arrays(arrays)).hexdigest()
-        return Beginning(name, "learner", digest, arrays, all_env_steps(checkpoint.read_manifest(place)))
+        return Beginning(name, "learner", digest, arrays, _stages_at(checkpoint.read_manifest(place)))
     raise DamagedError("; ".join(reasons))
+
+
+def _stages_at(manifest: dict[str, Any]) -> list[Stage]:
+    """Returns the stages up to a checkpoint, of its manifest."""
+    config = manifest.get("config")
+    seed = config.get("seed") if isinstance(config, dict) else None
+    return stages_of({"training": {**manifest, "updates": manifest.get("step"), "seed": seed}})
 
 
 def fit(template: Learner, beginning: Beginning) -> tuple[dict[str, np.ndarray], list[str]]:

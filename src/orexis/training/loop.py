@@ -142,7 +142,7 @@ class Run:
         beginning = learners.read_beginning(self.config.begin_with)
         self._beginning, sentences = learners.fit(template, beginning)
         self.progress.begun_with = beginning.about()
-        self.progress.earlier_env_steps = beginning.env_steps
+        self.progress.stages = beginning.stages
         for sentence in sentences:
             warn(sentence)
 

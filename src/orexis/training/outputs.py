@@ -73,9 +73,9 @@ class Outputs:
             "lifetimes": self.config.meta.lifetimes,
             "seed": self.config.seed,
             "env_steps": progress.env_steps,
-            "earlier_env_steps": progress.earlier_env_steps,
             "validation_env_steps": progress.best.env_steps,
             "wall_s": progress.wall_s,
             "begun_with": progress.begun_with,
+            "stages": progress.stages,
         }
         return {"config": to_json(self.config), "training": training, "versions": versions()}

@@ -8,6 +8,7 @@ from typing import Any
 from orexis.errors import BadDataError
 from orexis.meta.state import UpdateMetrics
 from orexis.platform import versions
+from orexis.storage.stages import Stage, check_stages, earlier_stages
 from orexis.training.choosing.best import Best
 from orexis.training.health import Health
 from orexis.training.writers import Totals
@@ -21,7 +22,7 @@ class Progress:
     best: Best = dataclasses.field(default_factory=Best)  # what its validations said
     health: Health = dataclasses.field(default_factory=Health)  # which warnings were given
     begun_with: dict[str, str] | None = None  # what the first update started from, see `orexis.training.learners`
-    earlier_env_steps: int = 0  # acted in the training of that, and of what that was begun with
+    stages: list[Stage] = dataclasses.field(default_factory=list)  # of the training of that, oldest first
     step: int = 0  # updates done
     env_steps: int = 0
     wall_s: float = 0.0
@@ -32,9 +33,8 @@ class Progress:
     @classmethod
     def from_manifest(cls, manifest: dict[str, Any], num_lifetimes: int) -> "Progress":
         """Returns the progress that a manifest tells. Raises BadDataError if it does not."""
-        fields = {"step": int, "env_steps": int, "earlier_env_steps": int, "wall_s": float, "metrics_bytes": int}
-        fields["skipped_in_a_row"] = int
-        told = {"skipped_in_a_row": 0, "earlier_env_steps": 0, **manifest}  # earlier versions did not count them
+        fields = {"step": int, "env_steps": int, "wall_s": float, "metrics_bytes": int, "skipped_in_a_row": int}
+        told = {"skipped_in_a_row": 0, **manifest}  # earlier versions did not count them
         try:
             for name, kind in fields.items():
                 if type(told.get(name)) is not kind or not 0 <= told[name] < math.inf:
@@ -43,19 +43,19 @@ class Progress:
             best = Best.from_json(told.get("validation"))
             health = Health.from_json(told.get("health"))
             begun_with = _texts(told.get("begun_with"))
+            stages = check_stages(told.get("stages", earlier_stages(told)))
             digest = told.get("metrics_sha256")
             if digest is not None and not isinstance(digest, str):
                 raise ValueError(f"metrics_sha256 must be a text, not {digest!r}")
         except ValueError as error:
             raise BadDataError(f"the manifest of step {manifest.get('step')} cannot be used: {error}") from error
         counted = {name: told[name] for name in fields}
-        return cls(totals=totals, best=best, health=health, begun_with=begun_with, metrics_sha256=digest, **counted)
+        return cls(totals, best, health, begun_with, stages, metrics_sha256=digest, **counted)
 
     def to_manifest(self) -> dict[str, Any]:
         """Returns what the manifest is to tell, but for the step."""
         return {
             "env_steps": self.env_steps,
-            "earlier_env_steps": self.earlier_env_steps,
             "wall_s": self.wall_s,
             "metrics_bytes": self.metrics_bytes,
             "metrics_sha256": self.metrics_sha256,
@@ -64,6 +64,7 @@ class Progress:
             "validation": self.best.to_json(),
             "health": self.health.to_json(),
             "begun_with": self.begun_with,
+            "stages": self.stages,
         }
 
     def count(self, metrics: UpdateMetrics) -> None:

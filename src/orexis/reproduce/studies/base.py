@@ -16,7 +16,8 @@ from orexis.platform import cache_folder
 from orexis.reproduce import base
 from orexis.reproduce.base import SMOKE_LIFETIMES, Request, TaskBudget
 from orexis.reproduce.claims import Comparison, episode_means, measure
-from orexis.storage.artefact import Artefact, all_env_steps
+from orexis.storage.artefact import Artefact
+from orexis.storage.stages import all_env_steps, all_updates
 from orexis.tools.arms import Arm, train_arm
 
 BUDGETS: dict[str, dict[str, TaskBudget]] = {
@@ -88,9 +89,10 @@ def common_updates(artefacts: Mapping[str, Artefact]) -> int:
 
 def training_facts(artefact: Artefact) -> dict[str, Any]:
     """Returns what was spent on an artefact, as JSON, and which one it is."""
-    training = artefact.record.get("training", {})
-    kept = {name: training.get(name) for name in ("updates", "lifetimes", "seed", "wall_s")}
-    return {**kept, "env_steps": all_env_steps(training), "sha256": artefact.record["sha256"]}
+    record = artefact.record
+    kept = {name: record.get("training", {}).get(name) for name in ("lifetimes", "seed", "wall_s")}
+    spent = {"updates": all_updates(record), "env_steps": all_env_steps(record)}
+    return {**spent, **kept, "sha256": record["sha256"]}
 
 
 def average_seeds(source: str, tables: Sequence[SourceTable]) -> SourceTable:

@@ -9,7 +9,8 @@ from orexis.figures.palette import style_of
 from orexis.presets import preset
 from orexis.reproduce.base import SEED, Request
 from orexis.reproduce.studies.base import BUDGETS, Found, find_arms
-from orexis.storage.artefact import Artefact, all_env_steps
+from orexis.storage.artefact import Artefact
+from orexis.storage.stages import all_env_steps
 from orexis.tools.arms import Arm
 from orexis.zoo.registry import shipped_names
 
@@ -53,7 +54,7 @@ def equal_updates(request: Request, task: str, learn: str, reward: Artefact | No
     budget = BUDGETS[request.budget][task].updates
     if request.budget == "smoke":
         return budget
-    steps = all_env_steps(reward.record.get("training")) if reward else 0
+    steps = all_env_steps(reward.record) if reward else 0
     if not steps:
         steps = budget * _steps_of_update(task, "reward")
     return max(1, round(steps / _steps_of_update(task, learn)))
