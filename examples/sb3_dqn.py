@@ -3,7 +3,7 @@
     pip install ".[sb3]"
     python examples/sb3_dqn.py                # 30 lifetimes under each reward, draws sb3_dqn.png
 
-The settings were tuned for the extrinsic reward (docs/how-to/use_a_reward.md) and are the same for both.
+The settings were tuned for the extrinsic reward (results/notes/other_learners.md) and are the same for both.
 """
 
 from lifetimes import run

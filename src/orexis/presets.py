@@ -97,7 +97,7 @@ TUNED: dict[str, MetaConfig] = {
     "delayed": _PROBE,
     "constant": _PROBE,
 }
-"""Our recipes; what each part of them buys is measured in results/ablations."""
+"""Our recipes; what each part of them buys is measured in results/sweeps."""
 
 
 def _paper(rollout_length: int, entropy_cost: float, optimizer: Literal["sgd", "adam"], rate: float) -> MetaConfig:

@@ -42,7 +42,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "env_steps",
         "environment steps inside lifetimes so far, over all lifetimes",
-        "about 1150 an update with 64 lifetimes",
+        "about 1240 an update with 64 lifetimes",
         merged="last",
     ),
     Column("wall_s", "seconds of training, over all resumes, without compiling", merged="last"),

@@ -17,7 +17,7 @@ from orexis.reproduce import base
 from orexis.reproduce.base import SMOKE_LIFETIMES, Request, TaskBudget
 from orexis.reproduce.claims import Comparison, episode_means, measure
 from orexis.storage.artefact import Artefact
-from orexis.storage.stages import all_env_steps, all_updates
+from orexis.storage.stages import all_env_steps, all_updates, earlier_stages
 from orexis.tools.arms import Arm, train_arm
 
 BUDGETS: dict[str, dict[str, TaskBudget]] = {
@@ -90,9 +90,9 @@ def common_updates(artefacts: Mapping[str, Artefact]) -> int:
 def training_facts(artefact: Artefact) -> dict[str, Any]:
     """Returns what was spent on an artefact, as JSON, and which one it is."""
     record = artefact.record
-    kept = {name: record.get("training", {}).get(name) for name in ("lifetimes", "seed", "wall_s")}
-    spent = {"updates": all_updates(record), "env_steps": all_env_steps(record)}
-    return {**spent, **kept, "sha256": record["sha256"]}
+    names = ("lifetimes", "seed", *(() if earlier_stages(record.get("training", {})) else ("wall_s",)))  # of all stages
+    kept = {name: record.get("training", {}).get(name) for name in names}
+    return {"updates": all_updates(record), **kept, "env_steps": all_env_steps(record), "sha256": record["sha256"]}
 
 
 def average_seeds(source: str, tables: Sequence[SourceTable]) -> SourceTable:
