@@ -112,7 +112,7 @@ def run_panel(request: Request, task: str, found: Found) -> tuple[Panel, dict[st
     by_seed = {name: [evaluated.tables[f"{name}/{seed}"] for seed in runs] for name, runs in found.runs.items()}
     tables = [average_seeds(name, each) for name, each in by_seed.items()]
     notes = [f"{budget.lifetimes} lifetimes", f"{common_updates(evaluated.artefacts)} updates an arm"]
-    notes += [f"{len(request.seeds)} training seeds"] if len(request.seeds) > 1 else []
+    notes += [f"{len(request.seeds)} seeds"] if len(request.seeds) > 1 else []
     notes += [f"cut to {budget.episodes} episodes"] if budget.episodes else []
     panel = Panel(
         TITLES[task],
