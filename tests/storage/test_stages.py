@@ -56,7 +56,9 @@ def test_a_record_that_tells_no_episodes_has_stages_all_the_same(spec):
 
 
 def test_no_record_grows_without_bound():
-    assert len(stages_of(record(stages=[FIRST] * 1000))) == MOST + 1
+    told = stages_of(record(stages=[FIRST] * 1000))
+    assert (len(told), told[-1]["updates"]) == (MOST, OWN["updates"])
+    assert check_stages(told) == told  # what a run is begun with can be resumed from
 
 
 @pytest.mark.parametrize("told", [None, {}, "many", [7], [{"updates": -1}], [{**FIRST, "path": "x"}], [FIRST] * 65])

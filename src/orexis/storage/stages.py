@@ -22,7 +22,8 @@ def stages_of(record: Mapping[str, Any]) -> list[Stage]:
     What nobody can have counted is left out; a record without a training has no stage.
     """
     training, spec = (_object(record.get(name)) for name in ("training", "spec"))
-    return [*earlier_stages(training), *_known([{**training, "episodes": spec.get("episodes_per_lifetime")}])]
+    own = _known([{**training, "episodes": spec.get("episodes_per_lifetime")}])
+    return [*earlier_stages(training), *own][-MOST:]
 
 
 def earlier_stages(training: Mapping[str, Any]) -> list[Stage]:
